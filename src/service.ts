@@ -125,6 +125,9 @@ export async function startService(
 
   // The folder for the console's backups, if there is one.
   const backups = configuredBackups(config.database, config.backupFolder);
+  void backups.folder?.list().then(({ problem }) => {
+    if (problem !== undefined) events.backupFolderUnavailable(problem);
+  });
 
   // The operator listener, unless it is off: the console, its API, and metrics.
   const operatorDependencies: OperatorDependencies = {

@@ -1,9 +1,10 @@
 import { statSync } from "node:fs";
 import { parseCount } from "../config/values.ts";
 import type { OnStep } from "../plants/plant-backups.ts";
-import { type BackupFile, streamBackup, writeBackup } from "../storage/sqlite/maintenance/backup.ts";
-import { BackupFolder, type CompletedBackup } from "../storage/sqlite/maintenance/backup-folder.ts";
-import { recordLastBackup, whyUnrecorded } from "../storage/sqlite/maintenance/backup-records.ts";
+import { type BackupFile, streamBackup, writeBackup } from "../storage/sqlite/copying/backup.ts";
+import { BackupFolder, type CompletedBackup } from "../storage/sqlite/copying/backup-folder.ts";
+import { isAsStored } from "../storage/sqlite/copying/copy.ts";
+import { whyUnrecorded } from "../storage/sqlite/data-file/last-backup.ts";
 import { readFlag, UsageError } from "./arguments.ts";
 import type { Arguments, Command } from "./command.ts";
 import {
@@ -16,7 +17,7 @@ import {
   withProgress,
 } from "./data-file-command.ts";
 import { orCannotBeWritten } from "./file-problem.ts";
-import { printJson, type Terminal } from "./terminal.ts";
+import { printJson, type Terminal, warn } from "./terminal.ts";
 
 const keepMax = 100_000;
 
@@ -40,7 +41,7 @@ export const backup: Command = {
     const isFolder = existing?.isDirectory() ?? keep !== undefined;
     if (keep !== undefined && (to === "-" || !isFolder)) throw new UsageError("--keep needs a folder");
     if (to === "-") return backUpToOutput(from, args, terminal);
-    const { made, removed, unrecorded } = await withProgress(terminal, {
+    const { made, removed, larger, unrecorded } = await withProgress(terminal, {
       file: from,
       ifInterrupted: "There is no backup.",
       run: (onStep) =>
@@ -56,7 +57,12 @@ export const backup: Command = {
       for (const path of removed) terminal.note(`Removed ${path}.\n`);
     }
     warnIfChanged(from, made, terminal);
-    return exitCodeOf(made);
+    if (larger !== undefined)
+      warn(
+        terminal,
+        `${larger} has more plants than this backup, so no old backup was deleted. Is --database the right one?`,
+      );
+    return isAsStored(made) && larger === undefined ? 0 : 1;
   },
 };
 
@@ -82,8 +88,7 @@ function presentBackedUp(made: BackupFile, removed: readonly string[]): BackedUp
 async function backUpToFile(from: string, to: string, onStep: OnStep): Promise<CompletedBackup> {
   const atMs = Date.now();
   const made = await writeBackup(from, to, onStep);
-  const unrecorded = whyUnrecorded(() => recordLastBackup(from, atMs, made));
-  return { made, removed: [], unrecorded };
+  return { made, removed: [], larger: undefined, unrecorded: whyUnrecorded(from, { atMs, ...made }) };
 }
 
 async function backUpToOutput(from: string, args: Arguments, terminal: Terminal): Promise<number> {
@@ -96,14 +101,8 @@ async function backUpToOutput(from: string, args: Arguments, terminal: Terminal)
     ifInterrupted: "What was written is no complete backup.",
     run: (onStep) => streamBackup(from, terminal.outWithBackpressure, onStep),
   });
-  const unrecorded = whyUnrecorded(() => recordLastBackup(from, atMs, done));
-  warnIfUnrecorded(unrecorded, terminal);
+  warnIfUnrecorded(whyUnrecorded(from, { atMs, ...done }), terminal);
   terminal.note(summaryOf("Backed up and checked", { ...done, path: "standard output" }));
   warnIfChanged(from, done, terminal);
-  return exitCodeOf(done);
-}
-
-/** A backup of plants that were changed after they were stored is made, but is not a success. */
-function exitCodeOf({ changedBlocks }: Pick<BackupFile, "changedBlocks">): number {
-  return changedBlocks.length === 0 ? 0 : 1;
+  return isAsStored(done) ? 0 : 1;
 }

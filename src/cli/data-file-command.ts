@@ -4,7 +4,7 @@ import { settings } from "../config/settings.ts";
 import type { OnStep, Step, StoreDigest } from "../plants/plant-backups.ts";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { describeEachBlock } from "../storage/sqlite/blocks/blocks.ts";
-import type { BackupFile } from "../storage/sqlite/maintenance/backup.ts";
+import type { BackupFile } from "../storage/sqlite/copying/backup.ts";
 import { formatCount, formatPlural } from "../text/counts.ts";
 import { formatBytes } from "../text/sizes.ts";
 import { capitalized } from "../text/words.ts";
@@ -110,9 +110,14 @@ export function digestText({ coveredPlants, digest }: StoreDigest): string {
 /** A warning: the copy is complete and the same as its source, but the source is not as it was stored. */
 export function warnIfChanged(
   from: string,
-  { changedBlocks }: Pick<BackupFile, "changedBlocks">,
+  { changedBlocks, problems }: Pick<BackupFile, "changedBlocks" | "problems">,
   terminal: Terminal,
 ): void {
+  if (problems.length > 0)
+    warn(
+      terminal,
+      `${from} is not as plant-store stores plants, and so is the copy: ${problems.join("; ")}.`,
+    );
   if (changedBlocks.length === 0) return;
   const blocks = describeEachBlock(changedBlocks).join(", ");
   warn(
@@ -121,7 +126,7 @@ export function warnIfChanged(
   );
 }
 
-/** A warning: what was made is good, but the record of the last backup, or that of its digest, is not up to date. */
+/** A warning: what was made is good, but the record of the last backup is not up to date. */
 export function warnIfUnrecorded(reason: string | undefined, terminal: Terminal): void {
   if (reason !== undefined) warn(terminal, `This backup could not be recorded: ${reason}.`);
 }

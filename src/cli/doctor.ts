@@ -18,7 +18,7 @@ import { certificateState, readTlsFiles, renewalDays, type TlsPaths } from "../h
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { realDataFile } from "../storage/sqlite/data-file/data-file-path.ts";
 import { hasWriter } from "../storage/sqlite/data-file/writer-lock.ts";
-import { diagnoseDataFile } from "../storage/sqlite/reading/diagnose-data-file.ts";
+import { diagnoseDataFile } from "../storage/sqlite/opening/diagnose-data-file.ts";
 import { codeOf, describeFileError } from "../system/errors.ts";
 import type { Address } from "../system/ip-address.ts";
 import type { ListenerName } from "../telemetry/metrics.ts";
@@ -243,18 +243,14 @@ export function judgeFsync(timesMs: readonly number[]): Facts {
 function checkDataFile(dataFile: string): Facts {
   const found = diagnoseDataFile(dataFile);
   if (found === undefined) return { facts: `${dataFile} does not exist yet; the first start creates it` };
-  const { bytes, walBytes, isWritable, hasSyncFailed, names } = found;
+  const { bytes, walBytes, isWritable, hasSyncFailed } = found;
   const open = found.hasWriter ? "a service has it open" : "no service has it open";
   const facts = `${dataFile} can be read, ${formatBytes(bytes)} and a WAL of ${formatBytes(walBytes)}; ${open}`;
   if (!isWritable) throw new Error(`${facts}; ${localUser()} may not write to it`);
   const warnings: string[] = [];
   if (hasSyncFailed && !found.hasWriter)
     warnings.push(
-      "An fsync failed in the previous run. The next start rebuilds the file, which needs as much free space again; check the disk (dmesg, smartctl) first.",
-    );
-  if (names > 1)
-    warnings.push(
-      `It has ${names} names (hard links). Never open it by another one: each has a WAL of its own.`,
+      "An fsync failed in the previous run. The next start copies the file, which needs as much free space again; check the disk (dmesg, smartctl) first.",
     );
   return { facts, warnings };
 }

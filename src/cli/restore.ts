@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
 import { settings } from "../config/settings.ts";
+import { checksumFile } from "../storage/sqlite/copying/checksum.ts";
+import { type Restored, restoreDataFile } from "../storage/sqlite/copying/restore.ts";
 import { realDataFile } from "../storage/sqlite/data-file/data-file-path.ts";
-import { checksumFile } from "../storage/sqlite/maintenance/checksum.ts";
-import { type Restored, restoreInPlace, restoreToNewFile } from "../storage/sqlite/maintenance/restore.ts";
 import { formatCount, formatPlural } from "../text/counts.ts";
 import { shellQuoted } from "../text/shell.ts";
 import type { Command } from "./command.ts";
@@ -16,7 +16,6 @@ import {
   warnIfUnrecorded,
   withProgress,
 } from "./data-file-command.ts";
-import { lostWalWarning } from "./lost-wal.ts";
 import { printJson, warn } from "./terminal.ts";
 
 export const restore: Command = {
@@ -34,11 +33,14 @@ export const restore: Command = {
   async run(args, terminal) {
     const to = dataFile(args, "pg_restore");
     const from = args.positional;
-    const restoreFile = args.has("replace") ? restoreInPlace : restoreToNewFile;
+    const options = {
+      replace: args.has("replace"),
+      warn: (sentence: string) => warn(terminal, sentence),
+    };
     const done = await withProgress(terminal, {
       file: from,
       ifInterrupted: "It is not restored.",
-      run: (onStep) => restoreFile(from, to, lostWalWarning(terminal), onStep),
+      run: (onStep) => restoreDataFile(from, to, { ...options, onStep }),
     });
     warnIfUnrecorded(done.unrecorded, terminal);
     if (args.has("json")) {

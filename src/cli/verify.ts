@@ -3,7 +3,7 @@ import {
   compareWith,
   type Verified,
   verifyDataFile,
-} from "../storage/sqlite/maintenance/verify.ts";
+} from "../storage/sqlite/copying/verify.ts";
 import { formatCount, formatPlural } from "../text/counts.ts";
 import { isoTime } from "../text/time.ts";
 import type { Command } from "./command.ts";

@@ -5,23 +5,15 @@ import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import { requestIdFields } from "../http/request-log.ts";
 import { type Route, route } from "../http/route.ts";
-import type { Backup, ConfiguredBackups, DatedBackups, Step } from "../plants/plant-backups.ts";
+import type { Backup, ConfiguredBackups, DatedBackups } from "../plants/plant-backups.ts";
 import type { Events } from "../telemetry/events.ts";
-import { shareOf } from "../text/counts.ts";
 import { shortened } from "../text/cut-text.ts";
 import { shellQuoted } from "../text/shell.ts";
 import { isoTime } from "../text/time.ts";
 import type { ActionRecorder } from "./action-recorder.ts";
 import { Downloads, sendFile } from "./downloads.ts";
 import { readFields, wrongRequestError } from "./parameters.ts";
-import type {
-  BackupJson,
-  BackupProgressJson,
-  BackupResultJson,
-  BackupsJson,
-  BackupTaskJson,
-  DownloadLinkJson,
-} from "./responses.ts";
+import type { BackupJson, BackupResultJson, BackupsJson, DownloadLinkJson } from "./responses.ts";
 
 const quotedNameCharactersMax = 100;
 
@@ -41,21 +33,9 @@ export function backupRoutes(
     route("POST", "/api/backups", "operator", async (exchange, caller) => {
       await readFields(exchange);
       const folder = backups.requireFolder();
-      await backups.startTask(exchange, caller, { kind: "create", name: undefined }, async () => {
+      await backups.start(exchange, caller, async () => {
         const { path, warning, problem } = await folder.backUpOnRequest(Date.now());
         return { name: path && basename(path), problem, warning };
-      });
-      exchange.respondJson(await backups.present(), 202);
-    }),
-
-    route("POST", "/api/backups/{name}/verify", "operator", async (exchange, caller) => {
-      await readFields(exchange);
-      const folder = backups.requireFolder();
-      const name = exchange.parameter;
-      await backups.refuseMissingBackup(name);
-      await backups.startTask(exchange, caller, { kind: "verify", name }, async () => {
-        const { problems, warning } = await folder.verify(name, (step) => backups.showStep(step));
-        return { name, problem: problems.length === 0 ? undefined : problems.join("; "), warning };
       });
       exchange.respondJson(await backups.present(), 202);
     }),
@@ -81,13 +61,12 @@ export function backupRoutes(
   ];
 }
 
-/** Makes and verifies backups in the background, one at a time. */
+/** Makes backups in the background, one at a time. */
 class Backups {
   readonly #configured: ConfiguredBackups;
   readonly #actions: ActionRecorder;
   readonly #events: Events;
-  #task: BackupTaskJson | undefined;
-  #step: Step | undefined;
+  #isRunning = false;
   #last: BackupResultJson | undefined;
 
   constructor(configured: ConfiguredBackups, actions: ActionRecorder, events: Events) {
@@ -98,27 +77,16 @@ class Backups {
 
   async present(): Promise<BackupsJson> {
     const { folder, unavailable } = this.#configured;
-    if (folder === undefined) {
-      return {
-        unavailable,
-        folder: undefined,
-        backups: [],
-        task: undefined,
-        progress: undefined,
-        last: undefined,
-      };
-    }
-    // The task is read before the list, so that the list has the backup of a task that has ended.
-    const task = this.#task;
-    const progress = this.#step && presentStep(this.#step);
+    const isRunning = this.#isRunning;
     const last = this.#last;
+    if (folder === undefined) return { unavailable, folder, backups: [], isRunning, last };
+    // What runs is read before the list, so that the list has the backup that has just been made.
     const { backups, problem } = await folder.list();
     return {
       unavailable: problem,
       folder: folder.folderPath,
       backups: backups.map((backup) => presentBackup(folder, backup)),
-      task,
-      progress,
+      isRunning,
       last,
     };
   }
@@ -138,75 +106,47 @@ class Backups {
     throw new HttpError("no-such-path", `There is no backup ${shortened(name, quotedNameCharactersMax)}.`);
   }
 
-  /** Says what the running task does now. */
-  showStep(step: Step): void {
-    this.#step = step;
-  }
-
   /**
    * Records the action in the audit trail, then starts the work, which continues after the response.
-   * @throws HttpError once the drain has begun, or while there is another task.
+   * @throws HttpError once the drain has begun, or while another backup is being made.
    */
-  async startTask(
-    exchange: Exchange,
-    caller: Caller,
-    task: BackupTaskJson,
-    work: () => Promise<Omit<BackupResultJson, "kind">>,
-  ): Promise<void> {
+  async start(exchange: Exchange, caller: Caller, work: () => Promise<BackupResultJson>): Promise<void> {
     exchange.refuseWhileDraining();
-    if (this.#task !== undefined)
-      throw new HttpError(
-        "too-busy",
-        "A backup is already being made or verified. Try again when it has finished.",
-      );
-    this.#task = task;
+    if (this.#isRunning)
+      throw new HttpError("too-busy", "A backup is already being made. Try again when it has finished.");
+    this.#isRunning = true;
     try {
-      const action = task.kind === "create" ? "backup.created" : "backup.verified";
-      await this.#actions.record(exchange, caller, action, task.name ?? "data file");
+      await this.#actions.record(exchange, caller, "backup.created", "data file");
       // Again, since the entry may have waited for the disk.
       exchange.refuseWhileDraining();
     } catch (error) {
-      this.#task = undefined;
+      this.#isRunning = false;
       throw error;
     }
-    void this.#finish(exchange, task, work);
+    void this.#finish(exchange, work);
   }
 
-  async #finish(
-    exchange: Exchange,
-    { kind, name }: BackupTaskJson,
-    work: () => Promise<Omit<BackupResultJson, "kind">>,
-  ): Promise<void> {
-    let result: Omit<BackupResultJson, "kind">;
+  async #finish(exchange: Exchange, work: () => Promise<BackupResultJson>): Promise<void> {
     try {
-      result = await work();
-      if (result.problem !== undefined)
-        this.#events.backupFailed(kind, requestIdFields(exchange), result.problem);
+      this.#last = await work();
+      const { problem } = this.#last;
+      if (problem !== undefined) this.#events.backupFailed(requestIdFields(exchange), problem);
     } catch (error) {
       this.#events.internalError(() => requestIdFields(exchange), error);
       // The reason is for the log alone.
-      result = { name, problem: catalogue["internal-error"].example };
+      this.#last = { name: undefined, problem: catalogue["internal-error"].example };
     }
-    this.#task = undefined;
-    this.#step = undefined;
-    this.#last = { kind, ...result };
+    this.#isRunning = false;
   }
 }
 
-function presentStep({ doing, done, total }: Step): BackupProgressJson {
-  return { doing, share: shareOf(done(), total()) };
-}
-
 function presentBackup({ folderPath, databasePath }: DatedBackups, backup: Backup): BackupJson {
-  const { name, atMs, bytes, coveredPlants, digest, verifiedAtMs } = backup;
+  const { name, atMs, bytes } = backup;
   const file = shellQuoted(join(folderPath, name));
   return {
     name,
     at: isoTime(atMs),
     bytes,
-    coveredPlants,
-    digest,
-    verifiedAt: isoTime(verifiedAtMs),
     restoreCommand: `plant-store restore ${file} --replace --database ${shellQuoted(databasePath)}`,
   };
 }

@@ -207,11 +207,9 @@ export interface BackupsJson {
   readonly unavailable: string | undefined;
   readonly folder: string | undefined;
   readonly backups: readonly BackupJson[];
-  /** What is running. */
-  readonly task: BackupTaskJson | undefined;
-  /** How far it is; undefined unless that is known. */
-  readonly progress: BackupProgressJson | undefined;
-  /** How the last task since the start of the service ended. */
+  /** Whether one is being made. */
+  readonly isRunning: boolean;
+  /** How the last one since the start of the service ended. */
   readonly last: BackupResultJson | undefined;
 }
 
@@ -219,32 +217,15 @@ export interface BackupJson {
   readonly name: string;
   readonly at: string;
   readonly bytes: number;
-  /** The number of plants up to the end of the last full block. */
-  readonly coveredPlants: number;
-  /** The digest of these plants; null if it is not known. */
-  readonly digest: string | null;
-  /** When the backup was last verified and found sound; undefined if never, or if its file has changed since. */
-  readonly verifiedAt: string | undefined;
   /** What puts the backup in the place of the data file, once the service is stopped. */
   readonly restoreCommand: string;
 }
 
-export interface BackupTaskJson {
-  readonly kind: "create" | "verify";
-  /** The name of the backup; a new one has it once it is complete. */
+export interface BackupResultJson {
+  /** The name of the backup; undefined if there is none. */
   readonly name: string | undefined;
-}
-
-export interface BackupProgressJson {
-  /** What is being done, as words before the name of the backup: `checking the rows of`. */
-  readonly doing: string;
-  /** How much of that is done, from 0 to 1; undefined if nobody knows. */
-  readonly share: number | undefined;
-}
-
-export interface BackupResultJson extends BackupTaskJson {
-  /** Undefined if the task succeeded. */
+  /** Undefined if it was made. */
   readonly problem: string | undefined;
-  /** What else is wrong although the task succeeded. */
+  /** What else is wrong although it was made. */
   readonly warning?: string | undefined;
 }

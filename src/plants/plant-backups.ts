@@ -21,13 +21,11 @@ export interface Step {
 /** Called when a part begins. */
 export type OnStep = (step: Step) => void;
 
-/** A backup that is complete, in a folder. Without its record, the digest is not known. */
-export interface Backup extends StoreDigest {
+/** A backup that is complete, in a folder. It was checked when it was made. */
+export interface Backup {
   readonly name: string;
   readonly atMs: number;
   readonly bytes: number;
-  /** When it was last verified and found sound; undefined if never, or if it has changed since. */
-  readonly verifiedAtMs: number | undefined;
 }
 
 /** The backups in the folder. */
@@ -54,30 +52,19 @@ export type RequestedBackup =
       readonly problem: string;
     };
 
-export interface VerifiedBackup extends StoreDigest {
-  /** Empty if nothing is wrong. */
-  readonly problems: readonly string[];
-  /** What else is wrong although the backup is sound. */
-  readonly warning: string | undefined;
-}
-
 /** A folder with the dated backups of a data file. What the operator can solve is returned, not thrown. */
 export interface DatedBackups {
   /** The absolute path of the folder. */
   readonly folderPath: string;
   /** The absolute path of the data file. */
   readonly databasePath: string;
-  /** Whether a backup or a verification runs. Nothing can stop it but the end of the process. */
+  /** Whether a backup runs. Nothing can stop it but the end of the process. */
   readonly isBusy: boolean;
   /** The newest first. */
   list(): Promise<ListedBackups>;
   /** Makes a backup. */
   backUpOnRequest(atMs: number): Promise<RequestedBackup>;
-  /**
-   * Takes a name that `list` returned, as `read` does: any other could lead out of the folder. What it finds stays in the folder,
-   * for the next `list`.
-   */
-  verify(name: string, onStep: OnStep): Promise<VerifiedBackup>;
+  /** Takes a name that `list` returned: any other could lead out of the folder. */
   read(name: string): AsyncIterable<Uint8Array>;
 }
 

@@ -1,16 +1,17 @@
 // Opens the store that --database names, a data file or a PostgreSQL database, for the service or for a command.
 import { join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { FirstTokenFile } from "../access/first-token.ts";
 import type { ConfiguredBackups } from "../plants/plant-backups.ts";
 import { waitAtMost } from "../retry/wait-at-most.ts";
 import { isDatabaseUrl } from "./postgres/database-url.ts";
 import type { PostgresOptions } from "./postgres/server.ts";
+import { BackupFolder } from "./sqlite/copying/backup-folder.ts";
 import { firstTokenPath, realDataFile } from "./sqlite/data-file/data-file-path.ts";
-import type { LostWal } from "./sqlite/data-file/data-file-problem.ts";
-import { syncWal, writeNew } from "./sqlite/data-file/durable-files.ts";
-import { BackupFolder } from "./sqlite/maintenance/backup-folder.ts";
+import { DataFileProblem, type LostWal } from "./sqlite/data-file/data-file-problem.ts";
+import { fileSize, writeNew } from "./sqlite/data-file/durable-files.ts";
+import { openReadOnly } from "./sqlite/opening/open-read-only.ts";
 import { syncedAuditPages } from "./sqlite/reading/audit-page.ts";
-import { openReadOnly } from "./sqlite/reading/open-read-only.ts";
 import { SqliteArchive } from "./sqlite/reading/sqlite-archive.ts";
 import { syncedArchive, syncedReads } from "./sqlite/reading/synced-reads.ts";
 import { SqliteStore } from "./sqlite/sqlite-store.ts";
@@ -19,6 +20,8 @@ import type { OpeningEvents, ReadableStore, Store, StoreEvents } from "./store.t
 
 // Long enough for any reachable server; a migration may take longer, and the service listens meanwhile.
 const openMsMax = 3000;
+// A folder on another machine that does not respond keeps no start waiting.
+const backupFolderMsMax = 1000;
 
 // Loaded only for PostgreSQL: a service on a data file needs neither the time nor the memory that pg costs.
 const loadPostgres = () => import("./postgres/postgres-store.ts");
@@ -26,6 +29,7 @@ const loadPostgres = () => import("./postgres/postgres-store.ts");
 export interface StoreSetting extends PostgresOptions {
   /** The path of a data file, or postgres://… */
   readonly database: string;
+  readonly backupFolder?: string | undefined;
 }
 
 /** Opens the store that the setting names, and creates or migrates its tables. */
@@ -41,8 +45,11 @@ export async function openServiceStore(
   setting: StoreSetting,
   events: OpeningEvents & StoreEvents,
 ): Promise<Store> {
-  const { database } = setting;
-  if (!isDatabaseUrl(database)) return new SqliteStore(database, events);
+  const { database, backupFolder } = setting;
+  if (!isDatabaseUrl(database)) {
+    await refuseGoneStore(database, backupFolder);
+    return new SqliteStore(database, events);
+  }
   const { PostgresStore } = await loadPostgres();
   const waiting = Promise.withResolvers<void>();
   const databaseUnavailable = (reason: string): void => {
@@ -74,8 +81,7 @@ export async function openForReading(
   }
   const path = realDataFile(database);
   const connection = openReadOnly(database, { warnOfLostWal });
-  // The service fsyncs a transaction after its commit, so one that can be read may not be durable yet.
-  const synced = syncedReads(path, () => syncWal(path));
+  const synced = syncedReads(path, () => {});
   return {
     archive: syncedArchive(new SqliteArchive(connection, path), synced),
     tokens: { all: () => readTokens(connection, synced) },
@@ -104,12 +110,30 @@ export async function openTokens(
   setting: StoreSetting,
   { mayCreate }: { readonly mayCreate: boolean },
 ): Promise<Pick<Store, "tokens"> & AsyncDisposable> {
-  const { database } = setting;
+  const { database, backupFolder } = setting;
   if (isDatabaseUrl(database)) {
     const { PostgresStore } = await loadPostgres();
     return PostgresStore.open(database, setting, mayCreate ? "create" : "none");
   }
+  if (mayCreate) await refuseGoneStore(database, backupFolder);
   return openTokenFile(database, { mayCreate });
+}
+
+/**
+ * A store that has backups is not begun again where its data file is missing: mostly its disk is not mounted.
+ * @throws DataFileProblem there are backups of it in the folder.
+ */
+async function refuseGoneStore(database: string, backupFolder: string | undefined): Promise<void> {
+  const path = realDataFile(database);
+  if (backupFolder === undefined || fileSize(path) > 0) return;
+  const late = sleep(backupFolderMsMax, undefined, { ref: false });
+  const listed = await Promise.race([new BackupFolder(database, backupFolder).list(), late]);
+  const newest = listed?.backups[0];
+  if (newest === undefined) return;
+  const backup = join(resolve(backupFolder), newest.name);
+  throw new DataFileProblem(
+    `There is no data file at ${path}, but ${backup} is a backup of one. Is its disk mounted? If it is gone: \`plant-store restore ${backup} --database ${path}\`. To begin an empty store, choose another name or another backup folder.`,
+  );
 }
 
 /**

@@ -32,8 +32,10 @@ export interface ReadableStore extends AsyncDisposable {
 export interface StoreEvents {
   /** Another process has the data file open, so the WAL cannot be emptied at the start. */
   readonly dataFileShared?: () => void;
-  /** The data file has that many hard links. A process that opens it by another one does not share its WAL. */
-  readonly dataFileLinked?: (names: number) => void;
+  /** The data file has fewer plants than its last backup. */
+  readonly plantsMissing?: (plants: number, inBackup: number) => void;
+  /** The WAL of a data file that was replaced was moved into this folder. */
+  readonly walMovedAway?: (folder: string) => void;
   /** A sync failed in the last process, so everything is copied into a new file; `bytes` is how much. */
   readonly rebuilding?: (bytes: number) => void;
   /** The failure marker could not be written, so the next start does not know of the failure. */
@@ -60,8 +62,11 @@ export interface OpeningEvents {
 
 // Only SQLite fails in these two ways. They are here, since the service treats each in its own way, and imports no engine.
 
-/** The data file or its WAL was deleted or replaced, so only this process still has both open; or it was overwritten. */
+/** The data file or its WAL was deleted or replaced, so only this process still has both open. */
 export class DataFileReplaced extends OutcomeUnknown {}
+
+/** Another program wrote to the data file, so that it may be a mixture. */
+export class DataFileOverwritten extends DataFileReplaced {}
 
 /**
  * The -shm file was deleted or replaced. The locks of this process are on a file without a name, so that another process sees

@@ -100,11 +100,10 @@ export function createEvents(log: Log, metrics: Metrics, now: () => number) {
     /** The response to a stored plant could not be made. */
     settleFailed: (error: unknown) => internalError(() => ({}), error),
     /** A backup of the console; the problem is a sentence for the operator. The fields identify the request. */
-    backupFailed(kind: "create" | "verify", fields: LogFields, problem: string) {
-      const message =
-        kind === "create" ? "a backup could not be made" : "a backup did not pass its verification";
-      log.warn(message, { ...fields, "exception.message": problem });
-    },
+    backupFailed: (fields: LogFields, problem: string) =>
+      log.warn("a backup could not be made", { ...fields, "exception.message": problem }),
+    backupFolderUnavailable: (problem: string) =>
+      log.warn("there can be no backups in the backup folder", { "exception.message": problem }),
     storeUnavailable: (reason: Error) =>
       log.error("store unavailable, retrying", { "exception.message": reason.message }),
     storeAvailable: () => log.info("store available again"),
@@ -116,11 +115,15 @@ export function createEvents(log: Log, metrics: Metrics, now: () => number) {
       log.warn(
         "another process has the data file open; the WAL is durable, and stays until that process closes the file",
       ),
-    dataFileLinked: (names: number) =>
-      log.warn(
-        "the data file has several names (hard links); never open it by another one, which has a WAL of its own",
-        { "plant_store.names": names },
-      ),
+    plantsMissing: (plants: number, inBackup: number) =>
+      log.warn("the data file has fewer plants than its last backup; is it an older copy?", {
+        "plant_store.plants": plants,
+        "plant_store.backup_plants": inBackup,
+      }),
+    walMovedAway: (folder: string) =>
+      log.warn("the WAL of the old data file was moved away, since the file was replaced", {
+        "plant_store.folder": folder,
+      }),
     rebuilding: (bytes: number) =>
       log.warn("rebuilding the data file after a failed fsync; this copies all of it", {
         "file.size": bytes,
@@ -197,8 +200,7 @@ export function createEvents(log: Log, metrics: Metrics, now: () => number) {
     stopping: (reason: string) =>
       log.info("stopping: finishing requests in flight", { "plant_store.stop_reason": reason }),
     drainTimedOut: () => log.warn("drain timeout reached; open connections were closed"),
-    backupCutOff: () =>
-      log.warn("a backup, or the verification of one, is cut off; the next backup removes what it leaves"),
+    backupCutOff: () => log.warn("a backup is cut off; a later backup removes what it leaves"),
     // A PostgreSQL may be set to acknowledge what is not on its disk yet.
     stopped: (engine: "sqlite" | "postgres") =>
       log.info(`stopped; every acknowledged plant is ${engine === "sqlite" ? "on disk" : "stored"}`),

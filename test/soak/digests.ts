@@ -3,10 +3,10 @@ import { spawnSync } from "node:child_process";
 import { copyFileSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { StoreUnavailable } from "../../src/plants/plant-store.ts";
-import { writeMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
-import { verifyDataFile } from "../../src/storage/sqlite/maintenance/verify.ts";
+import { verifyDataFile } from "../../src/storage/sqlite/copying/verify.ts";
+import { whyFailureUnrecorded } from "../../src/storage/sqlite/data-file/failure-marker.ts";
+import { openForWriting } from "../../src/storage/sqlite/opening/open-for-writing.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
-import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";
 import { SqlitePlants } from "../../src/storage/sqlite/writing/sqlite-plants.ts";
 import { Writer } from "../../src/storage/sqlite/writing/writer.ts";
 import { DataFileBytes } from "../support/plant-bytes.ts";
@@ -208,7 +208,7 @@ const steps: Readonly<Record<string, Step>> = {
   },
 
   async "a rebuild after a failed fsync"(file) {
-    writeMarker(file, "sync-failed");
+    whyFailureUnrecorded(file, "sync-failed");
     await restart(file);
     return file;
   },

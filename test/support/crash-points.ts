@@ -1,4 +1,5 @@
 import { Database } from "bun:sqlite";
+import { spawnSync } from "node:child_process";
 import {
   copyFileSync,
   cpSync,
@@ -13,7 +14,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ImmutableDatabase } from "../../src/storage/sqlite/data-file/connect.ts";
 import { DataFileProblem } from "../../src/storage/sqlite/data-file/data-file-problem.ts";
-import { readMarker, writeMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
+import { readMarker, whyFailureUnrecorded } from "../../src/storage/sqlite/data-file/failure-marker.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { main, start } from "./command.ts";
 import { crashedStore } from "./crashed-store.ts";
@@ -154,7 +155,7 @@ const rebuild: Scenario = {
   testStride: 17,
   async prepare(folder) {
     const ids = await crashed(folder);
-    writeMarker(join(folder, name), "sync-failed");
+    whyFailureUnrecorded(join(folder, name), "sync-failed");
     return ids;
   },
   command: (folder) => [shortLife, join(folder, name), "1001", "1001"],
@@ -181,7 +182,7 @@ const replacement: Scenario = {
       await runCommand(restoreArguments(repeated));
       if (!isSame(await plantsAfterStart(join(repeated, name)), restored))
         return "the same command again does not restore the backup";
-      const plants = await plantsAfterStart(join(folder, name));
+      const plants = await plantsAfterSwap(join(folder, name));
       if (isSame(plants, prepared)) return undefined;
       if (!isSame(plants, restored)) return `it starts with ${plants.length} plants of neither store`;
       await goBack(folder);
@@ -229,7 +230,7 @@ const acceptanceOfReplaced: Scenario = {
     renameSync(join(other, name), join(folder, name));
     copyFileSync(join(folder, name), join(folder, "as-it-was.db"));
     rmSync(other, { recursive: true });
-    writeMarker(join(folder, name), "replaced");
+    whyFailureUnrecorded(join(folder, name), "overwritten");
     return restored;
   },
   command: (folder) => [main, ...acceptArguments(folder)],
@@ -316,6 +317,18 @@ async function plantsAfterStart(path: string): Promise<bigint[]> {
     await using _store = new SqliteStore(path);
   }
   return storedPlants(path).map(({ id }) => id);
+}
+
+/** A swap that was interrupted may leave the copy beside the old WAL, which a start refuses until it is moved away. */
+async function plantsAfterSwap(path: string): Promise<bigint[]> {
+  try {
+    return await plantsAfterStart(path);
+  } catch (error) {
+    const [, command] = /belongs to another file.*`(mv .*)`/.exec((error as Error).message) ?? [];
+    if (command === undefined) throw error;
+    spawnSync("sh", ["-c", command]);
+    return plantsAfterStart(path);
+  }
 }
 
 /** Undefined if the start is refused. */

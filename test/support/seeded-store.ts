@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { BlockSummaries } from "../../src/storage/sqlite/blocks/block-summaries.ts";
-import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";
+import { openForWriting } from "../../src/storage/sqlite/opening/open-for-writing.ts";
 
 const genera =
   "Acer Aloe Begonia Calathea Camellia Clematis Dahlia Dracaena Echeveria Ficus Geranium Helianthus Hosta Hydrangea Iris Lavandula Magnolia Monstera Nephrolepis Paeonia Philodendron Quercus Rosa Salvia Sansevieria Tulipa Viola Wisteria".split(

@@ -1,17 +1,17 @@
 import type { PlantArchive } from "../../plants/plant-archive.ts";
 import type { OutcomeUnknown } from "../../plants/plant-store.ts";
-import { DataFileReplaced, type Store, type StoreEvents } from "../store.ts";
+import { DataFileOverwritten, DataFileReplaced, type Store, type StoreEvents } from "../store.ts";
 import { asDataFileProblem } from "./data-file/data-file-problem.ts";
-import { type RunFailure, whyFailureUnrecorded } from "./data-file/failure-marker.ts";
+import { type Failure, whyFailureUnrecorded } from "./data-file/failure-marker.ts";
+import { readLastBackup, whyStoreUnrecorded } from "./data-file/last-backup.ts";
 import { SyncFailure } from "./data-file/left-open.ts";
-import { readLastBackup } from "./maintenance/backup-records.ts";
+import { type OpenDataFile, openForWriting } from "./opening/open-for-writing.ts";
 import { Reader } from "./reading/reader.ts";
 import { syncedReads } from "./reading/synced-reads.ts";
 import { SqliteAudit } from "./sqlite-audit.ts";
 import { SqliteTokens } from "./sqlite-tokens.ts";
 import { Checkpointer, type CheckpointOwner } from "./writing/checkpointer.ts";
 import { DataFileWatch } from "./writing/data-file-watch.ts";
-import { type OpenDataFile, openForWriting } from "./writing/open-for-writing.ts";
 import { SqlitePlants } from "./writing/sqlite-plants.ts";
 import { takeOverSync } from "./writing/wal-sync.ts";
 import { stalledMs, Writer, type WriterOwner } from "./writing/writer.ts";
@@ -48,14 +48,12 @@ export class SqliteStore implements Store {
     const { database, path: realPath } = this.#file;
 
     // Whether another program deletes, replaces or overwrites the files.
-    this.#watch = new DataFileWatch(realPath, (loss) => this.#filesLost(loss), handles);
+    this.#watch = new DataFileWatch(realPath, database, (loss) => this.#filesLost(loss), handles);
     started.defer(() => this.#watch.stop());
 
     // The one way to write.
     const writerOwner: WriterOwner = {
-      beforeWork: () => this.#watch.refuseLostIndex(),
       afterCommit: (syncMs) => {
-        this.#watch.refuseLostIndex();
         events.synced?.("wal", syncMs);
         if (syncMs >= stalledMs) events.diskRecovered?.(syncMs);
         this.#checkpointer.committed();
@@ -99,7 +97,7 @@ export class SqliteStore implements Store {
     return this.#failure.promise;
   }
 
-  lastBackup(): Promise<{ readonly atMs: number } | undefined> {
+  async lastBackup(): Promise<{ readonly atMs: number } | undefined> {
     return readLastBackup(this.#file.path);
   }
 
@@ -113,8 +111,7 @@ export class SqliteStore implements Store {
     await this.#checkpointer.close();
     if (this.#hasFailed) return;
     // Closing would checkpoint into a file that another program has changed.
-    await this.#watch.checkBeforeClose();
-    if (this.#hasFailed) return;
+    if (!this.#watch.checkAndReport()) return;
     try {
       this.#file[Symbol.dispose]();
     } catch (error) {
@@ -128,14 +125,18 @@ export class SqliteStore implements Store {
 
   /** If only the -shm file is lost, nothing is recorded: the data file and the WAL have everything, and a start recovers them. */
   #filesLost(loss: OutcomeUnknown): void {
-    this.#fail(loss, loss instanceof DataFileReplaced ? "replaced" : undefined);
+    this.#fail(loss, loss instanceof DataFileOverwritten ? "overwritten" : undefined);
+    if (!(loss instanceof DataFileReplaced)) return;
+    // The record may have been deleted with the files. It keeps the next start from an empty store.
+    const unrecorded = whyStoreUnrecorded(this.#file.path);
+    if (unrecorded !== undefined) this.#events.markerNotWritten?.(unrecorded);
   }
 
   /**
    * Stops everything without closing the database. `toRecord` is what the next start must know; undefined if it needs to know
    * nothing, or if that has been recorded already.
    */
-  #fail(reason: OutcomeUnknown, toRecord: RunFailure | undefined): void {
+  #fail(reason: OutcomeUnknown, toRecord: Failure | undefined): void {
     if (this.#hasFailed) return;
     this.#hasFailed = true;
     this.#writer.stop(reason);

@@ -6,10 +6,10 @@ import { readPragma } from "./data-file/connect.ts";
 import { realDataFile, refuseMissingFile } from "./data-file/data-file-path.ts";
 import { syncWal } from "./data-file/durable-files.ts";
 import { recordSyncFailure } from "./data-file/left-open.ts";
+import { openBeside } from "./opening/open-for-writing.ts";
 import { syncedAuditPages } from "./reading/audit-page.ts";
 import { type SyncedRead, syncedReads } from "./reading/synced-reads.ts";
 import { SqliteAudit } from "./sqlite-audit.ts";
-import { openBeside } from "./writing/open-for-writing.ts";
 import { Writer } from "./writing/writer.ts";
 
 // Both select live tokens, at the time that is the second parameter.

@@ -21,8 +21,8 @@ import { dirname } from "node:path";
 import { codeOf, describeFileError } from "../../../system/errors.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
 
-/** What a copy is called until it is complete: its later name and this. */
-export const partialEnding = ".partial";
+/** What a file system without hard links returns, such as FAT or some network file systems. */
+export const noLinks = ["EPERM", "ENOSYS", "ENOTSUP", "EOPNOTSUPP", "EMLINK"];
 
 // Plants and token digests are for the service's own user. SQLite gives its WAL the same mode.
 const folderMode = 0o700;

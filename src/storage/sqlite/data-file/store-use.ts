@@ -1,6 +1,5 @@
 // The mark in a data file that says whether it is complete without its WAL, and how a store is closed.
 import type { Database } from "bun:sqlite";
-import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
 import {
@@ -15,8 +14,7 @@ import {
   sqliteCodeOf,
 } from "./connect.ts";
 import { asDataFileProblem } from "./data-file-problem.ts";
-import { fileSize, syncDirectory } from "./durable-files.ts";
-import { type LockAgainstWriters, lockAgainstWriters } from "./writer-lock.ts";
+import { syncDirectory } from "./durable-files.ts";
 
 /**
  * What a data file says about itself, as PostgreSQL's control file does. "In use": a process writes plants to it, or ended
@@ -34,12 +32,11 @@ export function readUse(database: Database): StoreUse | undefined {
 const concernsTheContent = /^SQLITE_(?:NOTADB|CORRUPT|ERROR|IOERR_SHORT_READ)/;
 
 /**
- * Reads the mark from the data file alone; undefined if there is none, or if the file is not sound without its WAL.
+ * Reads the mark from the data file alone; undefined if there is none, or if the file is not sound without its WAL. Never in a
+ * process that has the file open: it would drop SQLite's locks.
  * @throws DataFileProblem it cannot be read, so that nobody knows what it says.
  */
 export function readUseWithoutWal(path: string): StoreUse | undefined {
-  const file = statSync(path, { throwIfNoEntry: false });
-  if (file === undefined || !file.isFile() || file.size === 0) return undefined;
   try {
     using database = new ImmutableDatabase(path);
     return readUse(database);
@@ -99,27 +96,6 @@ export function closeStore(database: Database): void {
   database.close();
 }
 
-/**
- * Closes a connection beside which a service may run, or may have been killed. The last connection to close deletes the WAL,
- * which a data file in use needs. The lock keeps a service from starting in between.
- */
-export function closeBeside(database: Database, path: string, close = () => database.close()): void {
-  using lock = tryLockAgainstWriters(path);
-  // Where nobody knows whether there is a writer, the WAL stays.
-  const hasNoWriter = lock?.hasWriter === false;
-  if (hasNoWriter && mayDeleteWal(database, path)) keepWal(database, false);
-  close();
-}
-
-/** Undefined if the lock file cannot be opened, which the next open reports: the connection is to be closed all the same. */
-function tryLockAgainstWriters(path: string): LockAgainstWriters | undefined {
-  try {
-    return lockAgainstWriters(path);
-  } catch {
-    return undefined;
-  }
-}
-
 function markClosed(database: Database): void {
   if (readUse(database) !== "in use") return;
   try {
@@ -140,14 +116,5 @@ function tryCheckpoint(database: Database, mode: "RESTART" | "TRUNCATE"): boolea
   } catch (error) {
     if (error instanceof StoreUnavailable || isFullOrBusy(error)) return false;
     throw error;
-  }
-}
-
-function mayDeleteWal(database: Database, path: string): boolean {
-  try {
-    // An empty one holds nothing, whatever the data file says.
-    return fileSize(`${path}-wal`) === 0 || readUse(database) !== "in use";
-  } catch {
-    return false;
   }
 }

@@ -5,15 +5,20 @@ import { fileSize, withFile } from "./durable-files.ts";
 
 /** The state of a WAL file, from its bytes alone, without SQLite. */
 export type WalState =
-  | { readonly kind: "empty" }
-  /** `committedBytes`: where the last complete transaction ends. A crash may leave an incomplete one after it. */
+  /** There is no frame: SQLite reads nothing from it. */
+  | { readonly kind: "none" }
+  /**
+   * `committedBytes`: where the last complete transaction ends, or the first frame if none is complete. A crash may leave an
+   * incomplete one after it.
+   */
   | { readonly kind: "sound"; readonly committedBytes: number }
   | { readonly kind: "damaged"; readonly frame: number };
 
-/** The length of the header of a WAL file: https://www.sqlite.org/fileformat2.html#walformat */
-export const walHeaderBytes = 32;
-/** The length of the header of each frame in it. */
-export const frameHeaderBytes = 24;
+// The length of the header of a WAL file: https://www.sqlite.org/fileformat2.html#walformat
+const walHeaderBytes = 32;
+// The length of the header of each frame in it.
+const frameHeaderBytes = 24;
+const pageBytesMin = 512;
 // The magic number of a WAL with checksums of little-endian words, as SQLite writes it on every machine that Bun runs on.
 const magic = 0x377f0682;
 const sectorBytes = 512;
@@ -27,42 +32,22 @@ const readBytes = 1_048_576;
  * durable once, and is damaged.
  */
 export function inspectWal(path: string): WalState {
-  if (fileSize(path) === 0) return { kind: "empty" };
+  if (fileSize(path) < walHeaderBytes + frameHeaderBytes + pageBytesMin) return { kind: "none" };
   try {
     // SQLite holds no lock on the WAL file itself, so closing a handle to it drops none.
     return withFile(path, "r", (file) => inspect(file, fstatSync(file).size));
   } catch (error) {
     // Another process has just closed the last connection, which deletes the WAL.
-    if (codeOf(error) === "ENOENT") return { kind: "empty" };
+    if (codeOf(error) === "ENOENT") return { kind: "none" };
     throw error;
   }
-}
-
-// After the lock file was deleted, two processes may write. The other one finishes a transaction, or restarts the WAL, before the
-// WAL has been read this many times.
-const inspectionsMax = 10;
-
-/**
- * Reads a WAL that another process may be writing. Such a WAL can look damaged for a moment, so it counts as damaged only if two
- * looks in a row find the same damage.
- */
-export function inspectWalBesideWriter(
-  path: string,
-  look: (path: string) => WalState = inspectWal,
-): WalState {
-  let wal = look(path);
-  for (let looks = 1; wal.kind === "damaged" && looks < inspectionsMax; looks++) {
-    const again = look(path);
-    if (again.kind === "damaged" && again.frame === wal.frame) return again;
-    wal = again;
-  }
-  return wal;
 }
 
 function inspect(file: number, size: number): WalState {
   const header = readHeader(file);
   if (header === undefined)
-    return holdsOnlyZeros(file, size) ? { kind: "empty" } : { kind: "damaged", frame: 0 };
+    return holdsOnlyZeros(file, size) ? { kind: "none" } : { kind: "damaged", frame: 0 };
+  if (size < walHeaderBytes + header.frameBytes) return { kind: "none" };
   let committedFrames = 0;
   let firstBad: number | undefined;
   let before: Frame | undefined;
@@ -73,7 +58,8 @@ function inspect(file: number, size: number): WalState {
     if (firstBad === undefined && frame.isCommit) committedFrames = frame.number;
     before = frame;
   }
-  return { kind: "sound", committedBytes: walHeaderBytes + committedFrames * header.frameBytes };
+  // Never shorter than a frame: a data file in use without one lacks its WAL.
+  return { kind: "sound", committedBytes: walHeaderBytes + Math.max(committedFrames, 1) * header.frameBytes };
 }
 
 /** Whether a transaction that ends with the frame before was followed by another one, so that it was durable once. */
@@ -107,7 +93,7 @@ function readHeader(file: number): Header | undefined {
   const checksum = checksumAt(bytes, 24);
   const pageBytes = bytes.readUInt32BE(8);
   if (!isSameChecksum(checksum, continueChecksum([0, 0], bytes.subarray(0, 24)))) return undefined;
-  if (pageBytes < 512 || pageBytes > 65_536) return undefined;
+  if (pageBytes < pageBytesMin || pageBytes > 65_536) return undefined;
   return { frameBytes: frameHeaderBytes + pageBytes, salts: bytes.subarray(16, 24), checksum };
 }
 

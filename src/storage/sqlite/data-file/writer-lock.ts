@@ -1,12 +1,11 @@
 // The lock by which one process at a time writes to a data file.
 import { Database } from "bun:sqlite";
-import { accessSync, constants, existsSync, rmSync } from "node:fs";
-import { codeOf, syscallOf } from "../../../system/errors.ts";
+import { accessSync, constants, existsSync } from "node:fs";
+import { codeOf } from "../../../system/errors.ts";
 import { closeOnError, isLocked, readSchema } from "./connect.ts";
 import { realDataFile } from "./data-file-path.ts";
 import { asDataFileProblem, DataFileProblem, isDenied } from "./data-file-problem.ts";
 import { createEmpty } from "./durable-files.ts";
-import { type Inode, inodeAt, isSameInode } from "./inode.ts";
 
 /**
  * Only one process writes plants to a data file. Node and Bun have no flock, so the lock is SQLite's own, on an empty file beside
@@ -17,59 +16,29 @@ export type WriterLock = Disposable;
 // A process that is just stopping, or a command that inspects the files, releases the lock within this.
 const releaseWaitMsMax = 1000;
 const retryMs = 10;
-// A temporary lock file is removed during an attempt only if another process releases the lock just then.
-const temporaryAttemptsMax = 10;
 
-/**
- * Acquires the lock; waits briefly if it is about to be released.
- * @throws DataFileProblem another process holds it.
- */
+/** @throws DataFileProblem another process holds it, or the lock file cannot be created or written to. */
 export function lockForWriting(path: string): WriterLock {
-  const deadlineMs = performance.now() + releaseWaitMsMax;
-  for (;;) {
-    const lock = tryLock(path);
-    if (lock !== undefined) return lock;
-    if (performance.now() >= deadlineMs)
-      throw new DataFileProblem(
-        `${path} is in use: another plant-store process writes to it. Stop that one first.`,
-      );
-    Bun.sleepSync(retryMs);
-  }
+  const lock = tryLockForWriting(path);
+  if (lock !== undefined) return lock;
+  throw new DataFileProblem(
+    `${path} is in use: another plant-store process writes to it. Stop that one first.`,
+  );
 }
 
 /**
- * The lock, or undefined if another process holds it.
+ * The lock; waits briefly if it is about to be released. Undefined if another process holds it.
  * @throws DataFileProblem the lock file cannot be created or written to.
  */
-export function tryLock(path: string): WriterLock | undefined {
+export function tryLockForWriting(path: string): WriterLock | undefined {
   const file = lockFile(path);
   createLockFile(file, path);
-  return lockExclusively(file);
-}
-
-/**
- * Like `tryLock`, for a name that may never be used again: the lock file is removed before the lock is released. It is not for a
- * data file, and no symbolic link at the path is followed: a writer could then hold the lock of a removed file.
- * @throws DataFileProblem the lock file cannot be created or written to.
- */
-export function tryTemporaryLock(path: string): WriterLock | undefined {
-  const file = `${path}.lock`;
-  for (let attempt = 1; attempt <= temporaryAttemptsMax; attempt++) {
-    createLockFile(file, path);
-    const created = tryInodeAt(file);
-    const isUnmoved = () => isSameInode(created, tryInodeAt(file));
-    try {
-      const lock = lockExclusively(file);
-      if (lock === undefined) return undefined;
-      if (isUnmoved()) return removedOnRelease(file, lock);
-      // The process that held the lock removed the file after this one opened it, and a third one may have a new file.
-      lock.close();
-    } catch (error) {
-      // That process may also have removed it before this one could open it.
-      if (isUnmoved() || attempt === temporaryAttemptsMax) throw error;
-    }
+  const deadlineMs = performance.now() + releaseWaitMsMax;
+  for (;;) {
+    const lock = lockExclusively(file);
+    if (lock !== undefined || performance.now() >= deadlineMs) return lock;
+    Bun.sleepSync(retryMs);
   }
-  return undefined;
 }
 
 /** What keeps a writer out until it is disposed of, unless there is one already. */
@@ -103,21 +72,6 @@ export function hasWriter(path: string): boolean {
   return lock.hasWriter;
 }
 
-/** Whether a process has ever locked the data file. */
-export function hasLockFile(path: string): boolean {
-  return existsSync(lockFile(path));
-}
-
-/** The lock, whose file is removed before it is released. */
-function removedOnRelease(file: string, lock: Database): WriterLock {
-  return {
-    [Symbol.dispose]() {
-      removeLockFileIfPossible(file);
-      lock.close();
-    },
-  };
-}
-
 /** Undefined if another process holds the lock. */
 function lockExclusively(file: string): Database | undefined {
   try {
@@ -147,24 +101,6 @@ function lockWith(file: string, lock: (database: Database) => void): Database | 
 /** The path of the lock, from the real path of the data file, so that a symbolic link leads to the same lock. */
 function lockFile(path: string): string {
   return `${realDataFile(path)}.lock`;
-}
-
-/** Undefined also if the path cannot be followed, which `lockExclusively` then reports. */
-function tryInodeAt(file: string): Inode | undefined {
-  try {
-    return inodeAt(file);
-  } catch {
-    return undefined;
-  }
-}
-
-/** What stays, because its folder is gone or may not be changed, is empty and locks nothing. */
-function removeLockFileIfPossible(file: string): void {
-  try {
-    rmSync(file, { force: true });
-  } catch (error) {
-    if (syscallOf(error) === "") throw error;
-  }
 }
 
 /** False if there is no such file, or this user may not read it. SQLite reports both as it does an error of the system. */

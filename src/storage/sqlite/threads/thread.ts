@@ -3,7 +3,7 @@ import { codeOf, messageOf } from "../../../system/errors.ts";
 
 /** Every file that runs as a thread, by its path below src/. */
 export const threadEntries = [
-  "storage/sqlite/maintenance/maintenance-thread",
+  "storage/sqlite/copying/copy-thread",
   "storage/sqlite/reading/reader-thread",
   "storage/sqlite/writing/checkpoint-thread",
 ] as const;

@@ -5,14 +5,13 @@ import { getPriority, platform, setPriority } from "node:os";
 import { closeOnError, connect, readSchema, setDurable } from "../data-file/connect.ts";
 import { inodeAt, isSameInode } from "../data-file/inode.ts";
 import { serveThread } from "../threads/thread.ts";
-import { CheckpointCheck } from "./checkpoint-check.ts";
 import type { CheckpointCalls, CheckpointStartData } from "./checkpointer.ts";
 
 const lowPriority = 10;
 
 lowerPriority();
 
-serveThread<CheckpointStartData>(({ path, files, inode }) => {
+serveThread<CheckpointStartData>(({ path, data, inode }) => {
   const database = connect(path, 0);
   // We close it ourselves: Bun closes what a thread leaves open, and empties the WAL before.
   closeOnError(database, () => {
@@ -23,17 +22,13 @@ serveThread<CheckpointStartData>(({ path, files, inode }) => {
     readSchema(database);
   });
   const checkpoint = database.query("PRAGMA wal_checkpoint(PASSIVE)");
-  const check = new CheckpointCheck(files);
   const calls: CheckpointCalls = {
-    checkpoint(dataBytes) {
-      const overwritten = check.around(dataBytes, () => {
-        checkpoint.get();
-      });
-      if (overwritten !== undefined) return { overwritten, syncMs: 0 };
+    checkpoint() {
+      checkpoint.get();
       // SQLite fsyncs the data file only when it has checkpointed the last frame; after this fsync that one is short.
       const startedMs = performance.now();
-      fdatasyncSync(files.data);
-      return { syncMs: performance.now() - startedMs };
+      fdatasyncSync(data);
+      return performance.now() - startedMs;
     },
   };
   return { calls, close: () => database.close() };

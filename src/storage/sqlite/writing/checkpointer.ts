@@ -6,23 +6,18 @@ import type { StoreEvents } from "../../store.ts";
 import { failureText, isFullOrBusy } from "../data-file/connect.ts";
 import { type Inode, inodeOf } from "../data-file/inode.ts";
 import { Thread, type ThreadLost } from "../threads/thread.ts";
-import type { OpenFiles, WatchedFile } from "./checkpoint-check.ts";
 import type { DataFileWatch } from "./data-file-watch.ts";
 
 export interface CheckpointStartData {
   readonly path: string;
-  readonly files: OpenFiles;
+  /** A handle to the data file. */
+  readonly data: number;
   /** The inode of the data file, by which the thread finds out whether it has opened the same one. */
   readonly inode: Inode;
 }
 export interface CheckpointCalls {
-  /** Checkpoints, and fsyncs the data file, unless another program has changed one of the files. */
-  checkpoint(dataBytes: number): Checkpointed;
-}
-export interface Checkpointed {
-  readonly overwritten?: WatchedFile;
-  /** How long the fsync of the data file took. */
-  readonly syncMs: number;
+  /** Checkpoints, and fsyncs the data file. Returns how many milliseconds that fsync took. */
+  checkpoint(): number;
 }
 
 export interface CheckpointOwner {
@@ -40,10 +35,7 @@ export interface CheckpointOptions {
   readonly checkEveryMs?: number;
 }
 
-type CheckpointWatch = Pick<
-  DataFileWatch,
-  "path" | "files" | "dataBytes" | "checkAndReport" | "reportOverwritten"
->;
+type CheckpointWatch = Pick<DataFileWatch, "path" | "files" | "checkAndReport">;
 
 // Four times SQLite's default: pages that change often are written to the data file once, and the writer does not wait for it.
 const framesMaxDefault = 4000;
@@ -95,7 +87,7 @@ export class Checkpointer {
     this.#progress = database.query("PRAGMA wal_checkpoint(NOOP)");
     const startData: CheckpointStartData = {
       path: watch.path,
-      files: watch.files,
+      data: watch.files.data,
       inode: inodeOf(watch.files.data),
     };
     // The thread starts with the store: later, another file could be at the path.
@@ -171,11 +163,7 @@ export class Checkpointer {
   async #askThread(): Promise<boolean> {
     if (!this.#watch.checkAndReport()) return false;
     try {
-      const { overwritten, syncMs } = await this.#thread.ask("checkpoint", this.#watch.dataBytes);
-      if (overwritten !== undefined) {
-        if (!this.#isStopped) this.#watch.reportOverwritten(overwritten);
-        return false;
-      }
+      const syncMs = await this.#thread.ask("checkpoint");
       this.#events.synced?.("data", syncMs);
       return true;
     } catch (error) {

@@ -1,10 +1,22 @@
 import { Database } from "bun:sqlite";
-import { afterEach, beforeEach, expect, test } from "bun:test";
-import { copyFileSync, renameSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import {
+  copyFileSync,
+  linkSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
+import type { OutcomeUnknown } from "../../../plants/plant-store.ts";
+import { DataFileOverwritten, DataFileReplaced, WalIndexLost } from "../../store.ts";
+import { openForWriting } from "../opening/open-for-writing.ts";
 import { DataFileWatch } from "./data-file-watch.ts";
-import { openForWriting } from "./open-for-writing.ts";
 
 let store: ReturnType<typeof openStore>;
 beforeEach(() => {
@@ -12,13 +24,21 @@ beforeEach(() => {
 });
 afterEach(() => store.close());
 
-/** A data file that is open as in the service, a copy of it from its beginning, and a connection like another process's. */
+/** A data file that is open as in the service, a backup and a closed copy of it, and a connection like another process's. */
 function openStore() {
   const folder = temporaryFolder();
   const path = join(folder.path, "data", "plants.db");
+  const closed = join(folder.path, "closed.db");
+  {
+    using first = openForWriting(path);
+    first.database.run(
+      "INSERT INTO plants (id, name, created_at_ms, created_by) VALUES (-1, 'moss', 1, 'test')",
+    );
+  }
+  copyFileSync(path, closed);
   const opener = openForWriting(path);
-  const losses: string[] = [];
-  const watch = new DataFileWatch(path, ({ message }) => losses.push(message));
+  const losses: OutcomeUnknown[] = [];
+  const watch = new DataFileWatch(path, opener.database, (loss) => losses.push(loss));
   watch.stop();
   const other = new Database(path);
   const insert = opener.database.query(
@@ -27,8 +47,8 @@ function openStore() {
   let id = 0;
   const opened = {
     path,
-    copy: join(folder.path, "copy.db"),
-    walCopy: join(folder.path, "copy.db-wal"),
+    closed,
+    backup: join(folder.path, "backup.db"),
     watch,
     losses,
     other,
@@ -49,8 +69,7 @@ function openStore() {
     },
   };
   opened.write(5);
-  other.run("VACUUM INTO ?", [opened.copy]);
-  copyFileSync(`${path}-wal`, opened.walCopy);
+  other.run("VACUUM INTO ?", [opened.backup]);
   return opened;
 }
 
@@ -59,44 +78,95 @@ function expectIntact(): void {
   expect(store.losses).toEqual([]);
 }
 
-// test/sqlite/lost-files.test.ts loses both files in every other way.
-test("a folder that cannot be read proves nothing about the file", () => {
-  const data = dirname(store.path);
-  renameSync(data, `${data}-away`);
-  symlinkSync(data, data);
-  expectIntact();
-});
-
-test.each(["data", "wal", "shm"] as const)(
-  "a %s file that cannot be read proves nothing about it, but must not be closed",
-  async (name) => {
-    const handle = store.watch.files[name];
-    // Every read of a number that is no open file fails, as one of a failing disk does.
-    using cleanUp = new DisposableStack();
-    cleanUp.defer(() => Object.assign(store.watch.files, { [name]: handle }));
-    Object.assign(store.watch.files, { [name]: 1_000_000 });
-    expectIntact();
-    await store.watch.checkBeforeClose();
-    expect(store.losses).toEqual([
-      expect.stringMatching(/^The files could not be checked before the last checkpoint: EBADF/),
-    ]);
-  },
-);
-
-test.each([
-  ["deleted", () => {}],
-  ["replaced by a file", (data: string) => writeFileSync(data, "")],
-])("the file is lost if its folder was %s", (_, replace) => {
-  const data = dirname(store.path);
-  renameSync(data, `${data}-away`);
-  replace(data);
+function expectLost(type: new (message: string) => OutcomeUnknown): void {
   expect(store.watch.checkAndReport()).toBe(false);
-  expect(store.losses).toEqual(["The data file was deleted or replaced while it was open."]);
+  expect(store.losses).toHaveLength(1);
+  expect(store.losses[0]).toBeInstanceOf(type);
+}
+
+/** Writes into the file that is there, as cp does. */
+function overwrite(bytes: Buffer): void {
+  writeFileSync(store.path, bytes);
+}
+
+describe("the names", () => {
+  test("of a data file or a WAL that leads nowhere, or to another file, are lost", () => {
+    for (const ending of ["", "-wal"]) {
+      const path = store.path + ending;
+      renameSync(path, `${path}.away`);
+      expectLost(DataFileReplaced);
+      copyFileSync(`${path}.away`, path);
+      store.losses.length = 0;
+      expectLost(DataFileReplaced);
+      rmSync(path);
+      linkSync(`${path}.away`, path);
+      store.losses.length = 0;
+      expectIntact();
+    }
+  });
+
+  test("of a folder that was deleted, or replaced by a file, are lost", () => {
+    const data = dirname(store.path);
+    renameSync(data, `${data}-away`);
+    expectLost(DataFileReplaced);
+    writeFileSync(data, "");
+    store.losses.length = 0;
+    expectLost(DataFileReplaced);
+    rmSync(data);
+    renameSync(`${data}-away`, data);
+  });
+
+  test("in a folder that cannot be read prove nothing", () => {
+    const data = dirname(store.path);
+    renameSync(data, `${data}-away`);
+    symlinkSync(data, data);
+    expectIntact();
+    rmSync(data);
+    renameSync(`${data}-away`, data);
+  });
+
+  test("of the -shm file alone are a loss after which nothing has to be rescued", () => {
+    renameSync(`${store.path}-shm`, `${store.path}-shm.away`);
+    expectLost(WalIndexLost);
+    expect(store.losses[0]).not.toBeInstanceOf(DataFileReplaced);
+    renameSync(`${store.path}-shm.away`, `${store.path}-shm`);
+  });
 });
 
-test.each(["PASSIVE", "RESTART", "TRUNCATE"])(
-  "a file that another connection checkpoints with %s does not count as overwritten",
-  (mode) => {
+describe("a data file that another program overwrites", () => {
+  test("with a backup, a closed copy, nothing, or half of itself, is noticed", () => {
+    store.write(30);
+    store.checkpoint("PASSIVE");
+    expectIntact();
+    const original = readFileSync(store.path);
+    const others = {
+      backup: readFileSync(store.backup),
+      closed: readFileSync(store.closed),
+      nothing: Buffer.alloc(0),
+      half: original.subarray(0, original.length / 2),
+      zeros: Buffer.concat([Buffer.alloc(65_536), original.subarray(65_536)]),
+    };
+    const unnoticed = Object.entries(others).filter(([, bytes]) => {
+      overwrite(bytes);
+      store.losses.length = 0;
+      const isIntact = store.watch.checkAndReport();
+      overwrite(original);
+      return isIntact || !(store.losses[0] instanceof DataFileOverwritten);
+    });
+    expect(unnoticed).toEqual([]);
+  });
+
+  test("with a closed copy of the same length is noticed by its mark", () => {
+    store.checkpoint("TRUNCATE");
+    const { size } = statSync(store.path);
+    const closed = readFileSync(store.closed);
+    overwrite(Buffer.concat([closed, Buffer.alloc(size - closed.length)]));
+    expectLost(DataFileOverwritten);
+  });
+});
+
+describe("a data file that only SQLite writes to is intact", () => {
+  test.each(["PASSIVE", "RESTART", "TRUNCATE"])("while another connection checkpoints with %s", (mode) => {
     // In every fourth round a reader limits the checkpoint.
     using reader = new Database(store.path);
     for (let round = 0; round < 24; round++) {
@@ -106,62 +176,51 @@ test.each(["PASSIVE", "RESTART", "TRUNCATE"])(
       store.write(1 + (round % 3));
       expectIntact();
       if (round % 2 === 0) store.checkpoint(mode);
-      if (round % 3 === 0) expectIntact();
-      if (isRead) reader.run("ROLLBACK");
+      expectIntact();
+      if (isRead) reader.run("COMMIT");
     }
-  },
-);
+  });
 
-test("a data file in which another connection writes, or that its VACUUM makes shorter, does not count as overwritten", () => {
-  store.write(20);
-  store.checkpoint("TRUNCATE");
-  expectIntact();
-  store.other.run("DELETE FROM plants WHERE id > 3");
-  expectIntact();
-  store.checkpoint("TRUNCATE");
-  expectIntact();
-  store.other.run("VACUUM");
-  expectIntact();
-  store.checkpoint("TRUNCATE");
-  expectIntact();
-  store.write(5);
-  expectIntact();
+  test("while another process vacuums it, which makes it shorter", () => {
+    store.write(50);
+    store.checkpoint("TRUNCATE");
+    const before = statSync(store.path).size;
+    store.other.run("DELETE FROM plants WHERE id > 5");
+    store.other.run("VACUUM");
+    expectIntact();
+    store.checkpoint("TRUNCATE");
+    expect(statSync(store.path).size).toBeLessThan(before);
+    expectIntact();
+  });
+
+  test("while tables of another program move the page of the mark", () => {
+    store.other.run("CREATE TABLE others_own AS SELECT zeroblob(200000) AS bytes");
+    store.other.run("VACUUM");
+    expectIntact();
+    store.checkpoint("TRUNCATE");
+    expectIntact();
+    store.other.run("DROP TABLE others_own");
+    store.other.run("VACUUM");
+    store.checkpoint("TRUNCATE");
+    expectIntact();
+  });
+
+  test("if it cannot be read, as on a disk that fails", () => {
+    const { files } = store.watch;
+    const { data } = files;
+    // Every read of a number that is no open file fails.
+    Object.assign(files, { data: 1_000_000 });
+    expectIntact();
+    Object.assign(files, { data });
+  });
 });
 
-test.each([
-  ["a data file that a backup was copied over", "data file", () => copyFileSync(store.copy, store.path)],
-  [
-    "a data file that a backup was copied over at the moment of a checkpoint",
-    "data file",
-    () => {
-      store.write(20);
-      store.checkpoint("PASSIVE");
-      copyFileSync(store.copy, store.path);
-    },
-  ],
-  [
-    "a data file that was truncated after a checkpoint changed its header",
-    "data file",
-    () => {
-      store.write(20);
-      store.checkpoint("PASSIVE");
-      truncateSync(store.path, 20_000);
-    },
-  ],
-  ["a data file that was truncated within its header", "data file", () => truncateSync(store.path, 50)],
-  ["a data file that was truncated after its header", "data file", () => truncateSync(store.path, 20_000)],
-  ["a WAL that was truncated between frames", "WAL", () => truncateSync(`${store.path}-wal`, 9000)],
-  [
-    "a WAL that an earlier one was copied over",
-    "WAL",
-    () => copyFileSync(store.walCopy, `${store.path}-wal`),
-  ],
-] as const)("%s counts as overwritten", (_, file, overwrite) => {
-  store.write(20);
-  store.checkpoint("PASSIVE");
-  store.write(1);
-  expectIntact();
-  overwrite();
-  expect(store.watch.checkAndReport()).toBe(false);
-  expect(store.losses).toEqual([`The ${file} was overwritten while it was open.`]);
+test("a file that was truncated and grew again to its length is noticed by the page of the mark", () => {
+  store.checkpoint("TRUNCATE");
+  const { size } = statSync(store.path);
+  const header = readFileSync(store.path).subarray(0, 4096);
+  truncateSync(store.path, 4096);
+  truncateSync(store.path, size);
+  overwrite(Buffer.concat([header, Buffer.alloc(size - 4096)]));
+  expectLost(DataFileOverwritten);
 });

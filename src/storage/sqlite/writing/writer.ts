@@ -15,15 +15,9 @@ import type { WalSync } from "./wal-sync.ts";
 
 /** Whoever opened a writer: the writer calls it around each transaction, and reports what went wrong. */
 export interface WriterOwner {
-  /**
-   * Called in every transaction, after BEGIN and before its work.
-   * @throws StoreUnavailable the transaction is rolled back.
-   */
+  /** Called in every transaction, after BEGIN and before its work. */
   beforeWork?(): void;
-  /**
-   * Called after every commit, once it is durable; `syncMs` is what the fsync took, or the COMMIT in which SQLite fsyncs.
-   * @throws StoreUnavailable the transaction must not be acknowledged, although it is stored: another process may overwrite it.
-   */
+  /** Called after every commit, once it is durable; `syncMs` is what the fsync took, or the COMMIT in which SQLite fsyncs. */
   afterCommit(syncMs: number): void;
   /** The outcome of a write is unknown: from now on the database must not be used, nor closed. Returns the error to throw. */
   reportUnknown(reason: OutcomeUnknown): OutcomeUnknown;
@@ -63,8 +57,7 @@ export class Writer {
   /**
    * Runs the work in a transaction of its own, once it has the write lock and the previous fsync is done; that is why it is
    * passed as a function. `rolledBack` is called if none of it was stored.
-   * @throws StoreUnavailable it must not be acknowledged. None of it was stored, because the disk is full, another process holds
-   * the write lock, the writer is closed, or `beforeWork` refused it; or `afterCommit` refused it afterwards.
+   * @throws StoreUnavailable none of it was stored: the disk is full, another process holds the write lock, or the writer is closed.
    * @throws OutcomeUnknown it may or may not be stored, and the store stops. Any other error that the work throws becomes one.
    */
   async transaction<Result>(work: () => Result, rolledBack?: () => void): Promise<Result> {
@@ -154,16 +147,13 @@ export class Writer {
       this.#commit.run();
       return { result, commitMs: performance.now() - startedMs };
     } catch (error) {
-      // Only two errors leave the store as it was. A full disk is noticed while the WAL is written, before its fsync.
-      const isFull = sqliteCodeOf(error) === "SQLITE_FULL";
-      // The owner refused the transaction in `beforeWork`, so nothing has been written.
-      const isRefused = error instanceof StoreUnavailable;
-      // Every other error counts as a failed fsync, even before the COMMIT. A COMMIT may fail after its frame was written: then
-      // only recovery finds out whether the transaction is stored. An I/O error of the work means that the disk fails. Anything
-      // else is a bug, after which this connection is not trusted.
-      if (!isFull && !isRefused) throw this.#reportUnknown(error);
+      // Only a full disk leaves the store as it was: it is noticed while the WAL is written, before its fsync. Every other error
+      // counts as a failed fsync, even before the COMMIT. A COMMIT may fail after its frame was written: then only recovery finds
+      // out whether the transaction is stored. An I/O error of the work means that the disk fails. Anything else is a bug, after
+      // which this connection is not trusted.
+      if (sqliteCodeOf(error) !== "SQLITE_FULL") throw this.#reportUnknown(error);
       this.#rollBack(rolledBack);
-      throw isRefused ? error : new StoreUnavailable("The disk is full.", { cause: error });
+      throw new StoreUnavailable("The disk is full.", { cause: error });
     }
   }
 

@@ -1,0 +1,188 @@
+import { createReadStream, rmSync } from "node:fs";
+import { lstat, readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type {
+  Backup,
+  DatedBackups,
+  ListedBackups,
+  OnStep,
+  RequestedBackup,
+} from "../../../plants/plant-backups.ts";
+import { codeOf, describeFileError, pathOf } from "../../../system/errors.ts";
+import { describeEachBlock, lastSeq } from "../blocks/blocks.ts";
+import { ImmutableDatabase } from "../data-file/connect.ts";
+import { DataFileProblem, systemErrorAsProblem } from "../data-file/data-file-problem.ts";
+import { syncDirectory } from "../data-file/durable-files.ts";
+import { whyUnrecorded } from "../data-file/last-backup.ts";
+import { type BackupFile, writeBackup } from "./backup.ts";
+import { BackupNames } from "./backup-names.ts";
+import { checksumFile, isChecksumOfBackup } from "./checksum.ts";
+import { isAsStored, removeOldPartials } from "./copy.ts";
+import { ignoreStep } from "./progress.ts";
+
+const pieceBytes = 262_144;
+
+/** A backup that is complete, and what followed. */
+export interface CompletedBackup {
+  readonly made: BackupFile;
+  /** The paths of the older backups that were removed for it. */
+  readonly removed: readonly string[];
+  /** An older backup that has more plants, for which none was removed. */
+  readonly larger: string | undefined;
+  /** Why it could not be recorded; undefined if it was. The backup is good without. */
+  readonly unrecorded: string | undefined;
+}
+
+/**
+ * A folder with dated backups of one data file, for the service and for `plant-store backup DIR`. Files with other
+ * names are never touched.
+ */
+export class BackupFolder implements DatedBackups {
+  readonly folderPath: string;
+  /** The path of the data file, as --database names it. */
+  readonly databasePath: string;
+  readonly #names: BackupNames;
+  /** How many backups run on request. */
+  #running = 0;
+
+  constructor(databasePath: string, folderPath: string) {
+    this.folderPath = folderPath;
+    this.databasePath = databasePath;
+    this.#names = new BackupNames(databasePath);
+  }
+
+  get isBusy(): boolean {
+    return this.#running > 0;
+  }
+
+  /** The complete backups, the newest first. Only regular files with a backup's name, so none leads out of the folder. */
+  async list(): Promise<ListedBackups> {
+    try {
+      return { backups: await this.#list(), problem: undefined };
+    } catch (error) {
+      return { backups: [], problem: problemText(error, this.folderPath) };
+    }
+  }
+
+  /**
+   * Makes a backup, and records it. With `keep`, then removes the oldest until that many are left; none if one of them may have
+   * what this one lacks: plants that were changed in the data file since, or more plants.
+   * @throws DataFileProblem
+   */
+  async backUp(
+    atMs: number,
+    { keep, onStep = ignoreStep }: { readonly keep?: number | undefined; readonly onStep?: OnStep } = {},
+  ): Promise<CompletedBackup> {
+    await this.#refuseMissingFolder();
+    removeOldPartials(this.folderPath, (name) => this.#names.isBackup(name));
+    const made = await writeBackup(this.databasePath, this.#path(this.#names.at(atMs)), onStep);
+    const unrecorded = whyUnrecorded(this.databasePath, { atMs, ...made });
+    if (keep === undefined || !isAsStored(made)) return { made, removed: [], larger: undefined, unrecorded };
+    const old = await this.#oldBackups(keep, made.path);
+    const larger = old.find((backup) => plantsIn(backup) > made.plants);
+    if (larger === undefined) this.#remove(old, made.path);
+    return { made, removed: larger === undefined ? old : [], larger, unrecorded };
+  }
+
+  /**
+   * Like `backUp`, for the console: returns its problem in place of throwing it, or a warning if the backup is complete and
+   * something else is wrong.
+   */
+  async backUpOnRequest(atMs: number): Promise<RequestedBackup> {
+    this.#running++;
+    try {
+      const { made, unrecorded } = await this.backUp(atMs);
+      return { path: made.path, warning: warningOf(made, unrecorded), problem: undefined };
+    } catch (error) {
+      return { path: undefined, warning: undefined, problem: problemText(error, this.folderPath) };
+    } finally {
+      this.#running--;
+    }
+  }
+
+  /** Reads a backup that `list` returned. The file is opened only once someone reads it: a download may still be refused. */
+  async *read(name: string): AsyncGenerator<Uint8Array, void, void> {
+    yield* createReadStream(this.#path(name), { highWaterMark: pieceBytes });
+  }
+
+  async #list(): Promise<readonly Backup[]> {
+    await this.#refuseMissingFolder();
+    const entries: Backup[] = [];
+    for (const { name, atMs } of this.#names.backupsAmong(await readdir(this.folderPath))) {
+      const file = await lstat(this.#path(name)).catch(undefinedIfMissing);
+      if (file?.isFile()) entries.push({ name, atMs, bytes: file.size });
+    }
+    return entries.reverse();
+  }
+
+  /** The paths of the complete backups that are too many, the oldest first; never the one just made. */
+  async #oldBackups(keep: number, made: string): Promise<readonly string[]> {
+    const listed = await this.#list();
+    const others = listed
+      .map(({ name }) => this.#path(name))
+      .filter((backup) => backup !== made && isChecksumOfBackup(backup));
+    return others.slice(keep - 1).reverse();
+  }
+
+  #remove(backups: readonly string[], made: string): void {
+    for (const backup of backups) {
+      try {
+        // The backup goes first: a checksum that is left alone is small, but a backup without one would never be removed.
+        rmSync(backup);
+        rmSync(checksumFile(backup));
+        // 1.2.1 wrote one beside each.
+        rmSync(`${backup}.digest.json`, { force: true });
+      } catch (error) {
+        throw new DataFileProblem(
+          `The backup ${made} is complete, but the old ${pathOf(error) ?? backup} cannot be removed: ${describeFileError(error)}.`,
+        );
+      }
+    }
+    if (backups.length > 0) syncDirectory(this.folderPath);
+  }
+
+  async #refuseMissingFolder(): Promise<void> {
+    const folder = await stat(this.folderPath).catch(undefinedIfMissing);
+    if (!folder?.isDirectory())
+      throw new DataFileProblem(`The folder ${this.folderPath} does not exist; create it first.`);
+  }
+
+  #path(name: string): string {
+    return join(this.folderPath, name);
+  }
+}
+
+/** How many plants a backup has; 0 if it cannot be read. */
+function plantsIn(backup: string): number {
+  try {
+    using database = new ImmutableDatabase(backup);
+    return lastSeq(database);
+  } catch {
+    return 0;
+  }
+}
+
+function undefinedIfMissing(error: unknown): undefined {
+  if (codeOf(error) !== "ENOENT") throw error;
+  return undefined;
+}
+
+/**
+ * The sentence of a problem that the operator can solve, such as what the system reports about the path: that this user may not
+ * read it, for example. Throws any other error again.
+ */
+function problemText(error: unknown, path: string): string {
+  const problem = systemErrorAsProblem(error, path);
+  if (problem instanceof DataFileProblem) return problem.message;
+  throw problem;
+}
+
+/** What is wrong although the backup is complete; changed plants are worse than a record that is missing. */
+function warningOf(made: BackupFile, unrecorded: string | undefined): string | undefined {
+  const [changed] = describeEachBlock(made.changedBlocks);
+  if (changed !== undefined)
+    return `The backup is complete, but plants were changed after they were stored, in ${changed}; verify the data file.`;
+  if (!isAsStored(made)) return `The backup is complete, but ${made.problems[0]}; verify the data file.`;
+  if (unrecorded !== undefined) return `The backup is complete, but it could not be recorded: ${unrecorded}.`;
+  return undefined;
+}

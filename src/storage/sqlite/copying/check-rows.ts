@@ -1,0 +1,183 @@
+// Reads every row of a data file, and checks it with the digest of its block.
+import type { Database, Statement } from "bun:sqlite";
+import { isUtf8 } from "node:buffer";
+import { type BlockDigest, DigestReader, storedDigests } from "../blocks/block-digests.ts";
+import { describeBlocks, describeEachBlock, lastSeq, rangeOf, type SeqRange } from "../blocks/blocks.ts";
+import { isDamage } from "../data-file/data-file-problem.ts";
+import { problemsMax } from "../opening/copy-into.ts";
+import { type Progress, setProgress } from "./progress.ts";
+
+export interface CheckedRows {
+  readonly plants: number;
+  /** How many of them are in blocks that have the digest which was stored with them. */
+  readonly matchedPlants: number;
+  /** The digest of each full block, computed from its rows; undefined if one of them cannot be read. */
+  readonly blocks: readonly BlockDigest[] | undefined;
+  /** The first few problems of rows. */
+  readonly problems: readonly string[];
+  /** The blocks that differ from the digest which was stored with them. */
+  readonly changedBlocks: readonly number[];
+}
+
+/** In a damaged file a column may hold anything. */
+interface UncheckedRow {
+  seq: bigint;
+  id: unknown;
+  name: Uint8Array | null;
+  tag: Uint8Array | null;
+  created_at_ms: unknown;
+  created_by: unknown;
+}
+
+/** What each block is checked with. */
+interface BlockReader {
+  /** The `seq` of the last plant when the check began. */
+  readonly last: number;
+  /** The digests that were stored with the blocks, by block. */
+  readonly stored: ReadonlyMap<number, string>;
+  readonly rows: Statement<UncheckedRow, [number, number]>;
+  readonly digests: DigestReader;
+}
+
+/** Checks every row, and the digest of every block. Damage is returned, never thrown. */
+export function checkRows(database: Database, progress: Progress): CheckedRows {
+  const check = new RowCheck(database, progress);
+  check.run();
+  return check.result();
+}
+
+class RowCheck {
+  readonly #database: Database;
+  readonly #progress: Progress;
+  /** The first few problems. */
+  readonly #problems: string[] = [];
+  /** The digests of full blocks, computed from their rows. */
+  readonly #blocks: BlockDigest[] = [];
+  /** The blocks that differ from their stored digest. */
+  readonly #differing: number[] = [];
+  #plants = 0;
+  #matched = 0;
+  #isReadable = true;
+
+  constructor(database: Database, progress: Progress) {
+    this.#database = database;
+    this.#progress = progress;
+  }
+
+  run(): void {
+    try {
+      this.#checkBlocks();
+      this.#checkBeforeFirst();
+    } catch (error) {
+      // Damage outside the rows of one block, such as in the table of digests.
+      this.#problems.push(damageOfRows(error));
+      this.#isReadable = false;
+    }
+  }
+
+  result(): CheckedRows {
+    return {
+      plants: this.#plants,
+      matchedPlants: this.#matched,
+      blocks: this.#isReadable ? this.#blocks : undefined,
+      problems: this.#problems.slice(0, problemsMax),
+      changedBlocks: this.#differing,
+    };
+  }
+
+  #checkBlocks(): void {
+    const reader = this.#openReader();
+    const { last, stored, digests } = reader;
+    const withoutPlants = new Set(stored.keys());
+    let previous = -1;
+    for (let block = digests.nextBlock(0); block !== undefined; block = digests.nextBlock(block + 1)) {
+      if (block > previous + 1) this.#report(`${describeBlocks(previous + 1, block - 1)}: no plant is left`);
+      previous = block;
+      this.#checkBlock(block, reader);
+      withoutPlants.delete(block);
+      setProgress(this.#progress, Math.min(rangeOf(block).high, last), last);
+    }
+    for (const blocks of describeEachBlock([...withoutPlants]))
+      this.#report(`${blocks}: there is a digest, but no plant`);
+  }
+
+  /** What each block is checked with. */
+  #openReader(): BlockReader {
+    const database = this.#database;
+    // Both are read in one snapshot, since a service may be storing plants and filling blocks.
+    const { last, stored } = database.transaction(() => {
+      return { last: lastSeq(database), stored: storedDigests(database) };
+    })();
+    const rows = database.query<UncheckedRow, [number, number]>(
+      `SELECT seq, id, CAST(name AS BLOB) AS name, CAST(tag AS BLOB) AS tag, created_at_ms, created_by
+         FROM plants WHERE seq BETWEEN ? AND ? ORDER BY seq`,
+    );
+    return { last, stored, rows, digests: new DigestReader(database) };
+  }
+
+  /** A block that cannot be read is reported, so that the others are still checked. */
+  #checkBlock(block: number, { last, stored, rows, digests }: BlockReader): void {
+    const { low, high } = rangeOf(block);
+    const expected = { low, high: Math.min(high, last) };
+    try {
+      // The rows come first: what is wrong with one says more than a digest that differs, and not every block has a digest.
+      this.#checkForm(rows.all(low, high), expected);
+      if (high <= last) this.#checkDigest(digests, block, stored.get(block));
+      else if (stored.has(block)) this.#differing.push(block);
+    } catch (error) {
+      this.#isReadable = false;
+      this.#report(`the plants ${low} to ${expected.high} cannot be read: ${damageOfRows(error)}`);
+    }
+  }
+
+  #checkForm(rows: readonly UncheckedRow[], { low, high }: SeqRange): void {
+    this.#plants += rows.length;
+    const missing = high - low + 1 - rows.length;
+    if (missing > 0) this.#report(`${missing} of the plants ${low} to ${high} are missing`);
+    for (const row of rows)
+      for (const problem of problemsOf(row)) this.#report(`the plant with the id ${row.id}: ${problem}`);
+  }
+
+  #checkDigest(digests: DigestReader, block: number, stored: string | undefined): void {
+    const { plants, digest } = digests.read(rangeOf(block));
+    this.#blocks.push({ block, digest });
+    if (stored === digest) this.#matched += plants;
+    else if (stored !== undefined) this.#differing.push(block);
+  }
+
+  /** The service counts from 1, and never reads what another program has put before. */
+  #checkBeforeFirst(): void {
+    const row = this.#database
+      .query<{ plants: bigint }, []>("SELECT count(*) AS plants FROM plants WHERE seq < 1")
+      .get();
+    if (row !== null && row.plants > 0n) this.#report(`${row.plants} plants are before the first one, seq 1`);
+  }
+
+  #report(problem: string): void {
+    if (this.#problems.length < problemsMax) this.#problems.push(problem);
+  }
+}
+
+/** What is wrong with the rows that could not be read. Any other error is thrown again. */
+function damageOfRows(error: unknown): string {
+  if (!isDamage(error)) throw error;
+  return error.message;
+}
+
+function problemsOf({
+  name,
+  tag,
+  created_at_ms: createdAtMs,
+  created_by: createdBy,
+}: UncheckedRow): string[] {
+  const problems: string[] = [];
+  if (name === null || !isText(name)) problems.push("its name is not text");
+  if (tag !== null && !isText(tag)) problems.push("its tag is not text");
+  if (typeof createdAtMs !== "bigint") problems.push("its time is not a number");
+  if (typeof createdBy !== "string" || createdBy === "") problems.push("it is not known who sent it");
+  return problems;
+}
+
+function isText(bytes: Uint8Array): boolean {
+  return !bytes.includes(0) && isUtf8(bytes);
+}

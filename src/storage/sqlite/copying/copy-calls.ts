@@ -1,0 +1,101 @@
+// What takes long in a backup, a restore and a verification. It runs on a thread (copy-thread.ts): SQLite returns only when it is
+// done, and would otherwise keep the main thread from all else.
+import type { OnStep } from "../../../plants/plant-backups.ts";
+import { messageOf } from "../../../system/errors.ts";
+import { formatBytes } from "../../../text/sizes.ts";
+import { DataFileProblem } from "../data-file/data-file-problem.ts";
+import { fileSize } from "../data-file/durable-files.ts";
+import { Thread } from "../threads/thread.ts";
+import type { CheckedRows } from "./check-rows.ts";
+import type { Comparison } from "./compare-plants.ts";
+import { newProgress, type Progress, readProgress } from "./progress.ts";
+
+/** What the thread serves. */
+export interface CopyCalls {
+  copy(from: string, to: string, isComplete: boolean): void;
+  findDamage(path: string): readonly string[];
+  checkRows(path: string, progress: Progress): CheckedRows;
+  comparePlants(path: string, against: string, progress: Progress): Comparison;
+  computeChecksum(path: string, progress: Progress): Promise<string>;
+}
+
+/** A data file, checked as a database and row by row. */
+export interface CheckedFile extends CheckedRows {
+  /** What SQLite's integrity check finds. Then the rows were not read. */
+  readonly damage: readonly string[];
+}
+
+/** Of a file whose rows were not read. */
+export const unread: CheckedFile = {
+  damage: [],
+  plants: 0,
+  matchedPlants: 0,
+  blocks: undefined,
+  problems: [],
+  changedBlocks: [],
+};
+
+/** The thread of one command, and what it says of its steps. */
+export class CopyThread implements AsyncDisposable {
+  readonly #thread = new Thread<CopyCalls>("storage/sqlite/copying/copy-thread", { keepsProcessAlive: true });
+  readonly #onStep: OnStep;
+
+  constructor(onStep: OnStep) {
+    this.#onStep = onStep;
+  }
+
+  /**
+   * Copies what a reader of a data file sees, WAL included, into a new file. One that is complete is read without a WAL.
+   */
+  copy(from: string, to: string, { isComplete = false } = {}): Promise<void> {
+    // SQLite says nothing while it copies, but the new file grows to about the size of the old one.
+    this.#onStep({
+      doing: "copying",
+      unit: "bytes",
+      done: () => fileSize(to),
+      total: () => fileSize(from),
+    });
+    return asked(`${from} cannot be copied`, this.#thread.ask("copy", from, to, isComplete));
+  }
+
+  /** `of` is what the path names, if it is not the file of the task. */
+  async check(path: string, of = ""): Promise<CheckedFile> {
+    // SQLite says nothing meanwhile. The size says at least how much there is to do.
+    const size = formatBytes(fileSize(path));
+    this.#onStep({ doing: `checking all ${size} of${of}`, unit: "bytes", done: () => 0, total: () => 0 });
+    const damage = await asked(`${path} cannot be read`, this.#thread.ask("findDamage", path));
+    if (damage.length > 0) return { ...unread, damage };
+    const progress = newProgress();
+    this.#onStep({ doing: `checking the rows of${of}`, unit: "plants", ...readProgress(progress) });
+    const rows = await asked(`${path} cannot be read`, this.#thread.ask("checkRows", path, progress));
+    return { ...rows, damage };
+  }
+
+  /** Compares the plants of two data files. */
+  comparePlants(path: string, against: string): Promise<Comparison> {
+    const progress = newProgress();
+    this.#onStep({ doing: "comparing the plants of", unit: "plants", ...readProgress(progress) });
+    const comparison = this.#thread.ask("comparePlants", path, against, progress);
+    return asked(`${path} and ${against} cannot be compared`, comparison);
+  }
+
+  /** The SHA-256 of a file. */
+  computeChecksum(path: string): Promise<string> {
+    const progress = newProgress();
+    this.#onStep({ doing: "computing the checksum of", unit: "bytes", ...readProgress(progress) });
+    return asked(`${path} cannot be read`, this.#thread.ask("computeChecksum", path, progress));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#thread.stop();
+  }
+}
+
+/** @throws DataFileProblem the call failed, or the thread was lost; its message begins with `failure`. */
+async function asked<Result>(failure: string, call: Promise<Result>): Promise<Result> {
+  try {
+    return await call;
+  } catch (error) {
+    throw new DataFileProblem(`${failure}: ${messageOf(error)}`.replace(/\.?$/, "."));
+  }
+}

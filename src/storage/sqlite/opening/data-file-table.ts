@@ -1,0 +1,120 @@
+// What a data file is, and what may be done with it: one table, from the bytes of the data file and of its WAL, before SQLite opens
+// either. Opening recovers a WAL, and closing deletes it.
+import { existsSync } from "node:fs";
+import { basename, join } from "node:path";
+import { dataHeaderBytes, writeMode } from "../data-file/data-file-header.ts";
+import {
+  asDataFileProblem,
+  DataFileProblem,
+  LostWal,
+  notSqliteSentence,
+} from "../data-file/data-file-problem.ts";
+import { fileSize, readAt, withFile } from "../data-file/durable-files.ts";
+import { readUseWithoutWal } from "../data-file/store-use.ts";
+import { inspectWal, type WalState } from "../data-file/wal-file.ts";
+import { foldersOfOld } from "./swap.ts";
+
+type Kind =
+  /** There is none, or an empty one. */
+  | "missing"
+  /** VACUUM made it, as it makes every backup, and no start has opened it since: it has no WAL. */
+  | "copy"
+  /** Its first start did not create its tables. */
+  | "begun"
+  | "closed"
+  | "in use"
+  | "another format";
+
+/** What a start does with the files, or why every command refuses them. */
+type Verdict = "create" | "open" | "recover" | Refusal;
+type Refusal = "lost data file" | "foreign WAL" | "lost WAL" | "damaged WAL" | "another format";
+
+const table: Readonly<Record<Kind, Readonly<Record<WalState["kind"], Verdict>>>> = {
+  missing: { none: "create", sound: "lost data file", damaged: "lost data file" },
+  copy: { none: "open", sound: "foreign WAL", damaged: "foreign WAL" },
+  begun: { none: "open", sound: "recover", damaged: "damaged WAL" },
+  closed: { none: "open", sound: "recover", damaged: "damaged WAL" },
+  "in use": { none: "lost WAL", sound: "recover", damaged: "damaged WAL" },
+  "another format": { none: "another format", sound: "another format", damaged: "another format" },
+};
+
+// SQLite writes its header with the sector that it is in.
+const sectorBytes = 512;
+
+export interface DataFileState {
+  readonly kind: Kind;
+  readonly wal: WalState;
+  readonly verdict: Verdict;
+}
+
+/**
+ * Looks at the files. Only while no process writes to them; and never in one that has the data file open, where closing a handle
+ * drops SQLite's locks.
+ * @throws DataFileProblem they cannot be read, or there is a rollback journal.
+ */
+export function inspectDataFile(path: string): DataFileState {
+  try {
+    refuseJournal(path);
+    const wal = inspectWal(`${path}-wal`);
+    const kind = kindOf(path);
+    return { kind, wal, verdict: table[kind][wal.kind] };
+  } catch (error) {
+    throw asDataFileProblem(error, path);
+  }
+}
+
+/** @throws DataFileProblem the table refuses the files. */
+export function refuseByTable(path: string, { verdict, wal }: DataFileState): void {
+  switch (verdict) {
+    case "lost data file":
+      throw new DataFileProblem(
+        `${path}-wal holds plants, but its data file ${path} is missing or empty; no file was changed. Put the data file back, or restore a backup.`,
+      );
+    case "foreign WAL":
+      throw new DataFileProblem(
+        `${path} is complete without a WAL, as every backup is, and ${path}-wal belongs to another file; no file was changed. If this is the data file to use, move that WAL away: \`${moveWalCommand(path)}\`.`,
+      );
+    case "lost WAL":
+      throw new LostWal(path);
+    case "damaged WAL":
+      throw new DataFileProblem(
+        `${path}-wal is damaged at frame ${wal.kind === "damaged" ? wal.frame : 0}, and acknowledged plants follow it; no file was changed. ` +
+          "Restore a backup; to save the plants before the damage, copy the data file and its -wal and open the copy with sqlite3.",
+      );
+    case "another format":
+      throw new DataFileProblem(notSqliteSentence(path));
+  }
+}
+
+/** Moves the WAL to its data file, if a swap was interrupted, or into a folder of its own; with the -shm file if there is one. */
+function moveWalCommand(path: string): string {
+  const files = [`${path}-wal`, `${path}-shm`].filter((file) => existsSync(file));
+  const isOwner = (folder: string) => {
+    const old = join(folder, basename(path));
+    return existsSync(old) && !existsSync(`${old}-wal`);
+  };
+  const owner = foldersOfOld(path).findLast(isOwner);
+  if (owner !== undefined) return `mv ${files.join(" ")} ${owner}/`;
+  return `mkdir ${path}.other-wal && mv ${files.join(" ")} ${path}.other-wal/`;
+}
+
+/**
+ * A data file has no rollback journal, since its transactions are in the WAL. If that of another file is beside it, SQLite would
+ * roll the data file back by that, and could empty it. SQLite ignores an empty one.
+ */
+function refuseJournal(path: string): void {
+  const journal = `${path}-journal`;
+  if (fileSize(journal) === 0) return;
+  throw new DataFileProblem(
+    `${journal} is a rollback journal: with it, SQLite would undo what ${path} holds; no file was changed. Move the journal away, unless another program, such as sqlite3, was interrupted while it wrote to this very file: then copy both, and let that program open it.`,
+  );
+}
+
+function kindOf(path: string): Kind {
+  const bytes = fileSize(path);
+  if (bytes === 0) return "missing";
+  if (bytes < sectorBytes) return "another format";
+  const mode = writeMode(withFile(path, "r", (file) => readAt(file, dataHeaderBytes, 0)));
+  if (mode === undefined) return "another format";
+  return mode === "journal" ? "copy" : (readUseWithoutWal(path) ?? "begun");
+}

@@ -1,0 +1,119 @@
+// Opens a data file to read it, once it is checked. Works while a service runs, and on read-only media; removes no file.
+import { Database } from "bun:sqlite";
+import { existsSync, statSync } from "node:fs";
+import { processUid } from "../../../access/local-user.ts";
+import {
+  closeOnError,
+  ImmutableDatabase,
+  lockWaitMsMax,
+  readOnlyOptions,
+  readSchema,
+  sqliteCodeOf,
+} from "../data-file/connect.ts";
+import { realDataFile, refuseMissingFile, refuseUnreadableDatabase } from "../data-file/data-file-path.ts";
+import { asDataFileProblem, DataFileProblem, LostWal } from "../data-file/data-file-problem.ts";
+import { fileSize } from "../data-file/durable-files.ts";
+import { readMarker, refuseMarked } from "../data-file/failure-marker.ts";
+import { openUnmoved } from "../data-file/inode.ts";
+import { hasWriter, lockAgainstWriters } from "../data-file/writer-lock.ts";
+import { readCheckedVersion, refuseForeignFile, refuseUnmigrated } from "../migrations/migrate.ts";
+import { inspectDataFile, refuseByTable } from "./data-file-table.ts";
+import { refuseShort } from "./newest-rows.ts";
+
+export interface ReadOptions {
+  /** Whether a file is accepted that an older version wrote. */
+  readonly older?: boolean;
+  /** Called for a file whose WAL was lost, which is then read without it. Without this function it is refused. */
+  readonly warnOfLostWal?: ((problem: LostWal) => void) | undefined;
+}
+
+/**
+ * Opens a data file to read it, and never migrates it.
+ * @throws DataFileProblem
+ */
+export function openReadOnly(named: string, { older = false, warnOfLostWal }: ReadOptions = {}): Database {
+  const path = realDataFile(named);
+  refuseUnreadableDatabase(path);
+  refuseMarked(path, readMarker(path));
+  // While there is a writer, it has checked the files.
+  const refusal = whyRefused(path);
+  if (refusal !== undefined && !hasWriter(path)) {
+    if (!(refusal instanceof LostWal) || warnOfLostWal === undefined) throw refusal;
+    warnOfLostWal(refusal);
+  }
+  refuseMissingFile(path);
+  return checked(path, () => connectReadOnly(path), older);
+}
+
+/**
+ * Opens a file that is complete without its WAL, and reads nothing of one beside it.
+ * @throws DataFileProblem
+ */
+export function openWithoutWal(path: string): Database {
+  return checked(path, () => startReading(new ImmutableDatabase(path)), true);
+}
+
+/**
+ * Opens a data file, of an older version too, only to check it as `openReadOnly` does.
+ * @throws DataFileProblem it is not a data file, or cannot be read.
+ */
+export function refuseUnusable(path: string, options: Pick<ReadOptions, "warnOfLostWal"> = {}): void {
+  openReadOnly(path, { older: true, ...options }).close();
+}
+
+/** Why the table refuses the files; undefined if it does not, or a process writes to them. */
+function whyRefused(path: string): DataFileProblem | undefined {
+  // Keeps a writer out only for this look.
+  using lock = lockAgainstWriters(path);
+  if (lock.hasWriter) return undefined;
+  try {
+    refuseByTable(path, inspectDataFile(path));
+    return undefined;
+  } catch (error) {
+    if (error instanceof DataFileProblem) return error;
+    throw error;
+  }
+}
+
+function checked(path: string, connect: () => Database, older: boolean): Database {
+  try {
+    const database = connect();
+    return closeOnError(database, () => {
+      refuseForeignFile(database, path);
+      refuseUnmigrated(readCheckedVersion(database, path), path, { older });
+      refuseShort(database, path);
+    });
+  } catch (error) {
+    throw asDataFileProblem(error, path);
+  }
+}
+
+function connectReadOnly(path: string): Database {
+  const hasWal = fileSize(`${path}-wal`) > 0;
+  if (!hasWal && wouldBeOurs(path)) return startReading(new ImmutableDatabase(path));
+  try {
+    return openUnmoved(path, () => startReading(new Database(path, readOnlyOptions)));
+  } catch (error) {
+    // SQLite cannot create its -shm file, as on read-only media.
+    if (!/^SQLITE_(?:CANTOPEN|READONLY)/.test(sqliteCodeOf(error))) throw error;
+    if (hasWal)
+      throw new DataFileProblem(
+        `${path} has plants in ${path}-wal, and SQLite reads that only where it can write: copy both files into another folder and use the copy.`,
+      );
+    return startReading(new ImmutableDatabase(path));
+  }
+}
+
+/** Whether SQLite would create a -shm file that the owner of the data file could not open. Root gives it to the owner. */
+function wouldBeOurs(path: string): boolean {
+  const uid = processUid();
+  return uid !== 0 && uid !== statSync(path).uid && !existsSync(`${path}-shm`);
+}
+
+/** The connection, once it has read something; it is closed if it cannot. */
+function startReading(database: Database): Database {
+  return closeOnError(database, () => {
+    database.run(`PRAGMA busy_timeout = ${lockWaitMsMax}`);
+    readSchema(database);
+  });
+}
