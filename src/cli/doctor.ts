@@ -15,6 +15,7 @@ import { localUser } from "../access/local-user.ts";
 import { readServiceConfig, type StoreConfig } from "../config/read-config.ts";
 import { formatAddress, listenProblem, refuseConflict, whyNotBound } from "../http/listen-address.ts";
 import { certificateState, readTlsFiles, renewalDays, type TlsPaths } from "../http/tls-files.ts";
+import { refuseGoneStore } from "../storage/open-store.ts";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { realDataFile } from "../storage/sqlite/data-file/data-file-path.ts";
 import { hasWriter } from "../storage/sqlite/data-file/writer-lock.ts";
@@ -120,7 +121,7 @@ function checksFor(config: StoreConfig): readonly Check[] {
   const { database, listen, operatorListen, tls } = config;
   const isFile = !isDatabaseUrl(database);
   const isInUse = () => (isFile ? hasWriter(database) : undefined);
-  const checks = isFile ? dataFileChecks(database) : [databaseCheck(database, config)];
+  const checks = isFile ? dataFileChecks(config) : [databaseCheck(database, config)];
   checks.push({
     name: "public listener",
     run: () => checkListener("public", listen, isInUse),
@@ -145,7 +146,7 @@ function checksFor(config: StoreConfig): readonly Check[] {
   return checks;
 }
 
-function dataFileChecks(dataFile: string): Check[] {
+function dataFileChecks({ database: dataFile, backupFolder }: StoreConfig): Check[] {
   return [
     {
       name: "folder",
@@ -159,7 +160,7 @@ function dataFileChecks(dataFile: string): Check[] {
     },
     {
       name: "data file",
-      run: () => checkDataFile(dataFile),
+      run: () => checkDataFile(dataFile, backupFolder),
       remedy: 'See "Crashes" in docs/operating.md.',
     },
   ];
@@ -240,7 +241,8 @@ export function judgeFsync(timesMs: readonly number[]): Facts {
   return { facts, warnings };
 }
 
-function checkDataFile(dataFile: string): Facts {
+async function checkDataFile(dataFile: string, backupFolder: string | undefined): Promise<Facts> {
+  await refuseGoneStore(dataFile, backupFolder);
   const found = diagnoseDataFile(dataFile);
   if (found === undefined) return { facts: `${dataFile} does not exist yet; the first start creates it` };
   const { bytes, walBytes, isWritable, hasSyncFailed } = found;

@@ -123,11 +123,11 @@ export async function openTokens(
  * A store that has backups is not begun again where its data file is missing: mostly its disk is not mounted.
  * @throws DataFileProblem there are backups of it in the folder.
  */
-async function refuseGoneStore(database: string, backupFolder: string | undefined): Promise<void> {
+export async function refuseGoneStore(database: string, backupFolder: string | undefined): Promise<void> {
   const path = realDataFile(database);
   if (backupFolder === undefined || fileSize(path) > 0) return;
   const late = sleep(backupFolderMsMax, undefined, { ref: false });
-  const listed = await Promise.race([new BackupFolder(database, backupFolder).list(), late]);
+  const listed = await Promise.race([new BackupFolder(database, resolve(backupFolder)).list(), late]);
   const newest = listed?.backups[0];
   if (newest === undefined) return;
   const backup = join(resolve(backupFolder), newest.name);

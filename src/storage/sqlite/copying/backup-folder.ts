@@ -38,6 +38,8 @@ export interface CompletedBackup {
  * names are never touched.
  */
 export class BackupFolder implements DatedBackups {
+  /** The look at each folder that has not ended. In one that hangs, each would hold one of the few threads that fsyncs need too. */
+  static readonly #looks = new Map<string, Promise<void>>();
   readonly folderPath: string;
   /** The path of the data file, as --database names it. */
   readonly databasePath: string;
@@ -141,7 +143,14 @@ export class BackupFolder implements DatedBackups {
     if (backups.length > 0) syncDirectory(this.folderPath);
   }
 
-  async #refuseMissingFolder(): Promise<void> {
+  #refuseMissingFolder(): Promise<void> {
+    const looks = BackupFolder.#looks;
+    const look = looks.get(this.folderPath) ?? this.#look().finally(() => looks.delete(this.folderPath));
+    looks.set(this.folderPath, look);
+    return look;
+  }
+
+  async #look(): Promise<void> {
     const folder = await stat(this.folderPath).catch(undefinedIfMissing);
     if (!folder?.isDirectory())
       throw new DataFileProblem(`The folder ${this.folderPath} does not exist; create it first.`);

@@ -3,7 +3,7 @@ import type { OnStep, StoreDigest } from "../../../plants/plant-backups.ts";
 import { isoTime } from "../../../text/time.ts";
 import { digestOfStore } from "../blocks/block-digests.ts";
 import { describeEachBlock, rangeOf } from "../blocks/blocks.ts";
-import { refuseMissingFile } from "../data-file/data-file-path.ts";
+import { realDataFile, refuseMissingFile, refuseUnreadableDatabase } from "../data-file/data-file-path.ts";
 import { DataFileProblem, isDamage } from "../data-file/data-file-problem.ts";
 import { type LastBackup, readLastBackup } from "../data-file/last-backup.ts";
 import { schemaNumber } from "../migrations/migrate.ts";
@@ -33,6 +33,7 @@ export interface Verified extends StoreDigest {
  * @throws DataFileProblem it is not a data file; or, before anything is checked, the record of the last backup cannot be read.
  */
 export async function verifyDataFile(path: string, onStep: OnStep = ignoreStep): Promise<Verified> {
+  refuseUnreadableDatabase(realDataFile(path));
   // Read before the rows: a backup that ends meanwhile may cover plants that this check does not read.
   const recorded = readLastBackup(path);
   await using thread = new CopyThread(onStep);

@@ -7,6 +7,7 @@ import { refuseMountPoint } from "../data-file/mount-point.ts";
 import { hasWriter } from "../data-file/writer-lock.ts";
 import { readNewestRows } from "./newest-rows.ts";
 import { openReadOnly } from "./open-read-only.ts";
+import { refuseGoneStore } from "./recovery.ts";
 
 /** The condition of a data file, for `doctor`. */
 export interface DataFileDiagnosis {
@@ -28,7 +29,10 @@ export function diagnoseDataFile(named: string): DataFileDiagnosis | undefined {
   refuseUnreadableDatabase(path);
   const marker = readMarker(path);
   refuseMountPoint(path);
-  if (!existsSync(path) && !existsSync(`${path}-wal`) && marker !== "overwritten") return undefined;
+  if (!existsSync(path) && !existsSync(`${path}-wal`) && marker !== "overwritten") {
+    refuseGoneStore(path);
+    return undefined;
+  }
   using database = openReadOnly(path, { older: true });
   try {
     readNewestRows(database);

@@ -10,7 +10,13 @@ import {
   readSchema,
   sqliteCodeOf,
 } from "../data-file/connect.ts";
-import { realDataFile, refuseMissingFile, refuseUnreadableDatabase } from "../data-file/data-file-path.ts";
+import {
+  mayWrite,
+  realDataFile,
+  refuseFolder,
+  refuseMissingFile,
+  refuseUnreadableDatabase,
+} from "../data-file/data-file-path.ts";
 import { asDataFileProblem, DataFileProblem, LostWal } from "../data-file/data-file-problem.ts";
 import { fileSize } from "../data-file/durable-files.ts";
 import { readMarker, refuseMarked } from "../data-file/failure-marker.ts";
@@ -34,6 +40,7 @@ export interface ReadOptions {
 export function openReadOnly(named: string, { older = false, warnOfLostWal }: ReadOptions = {}): Database {
   const path = realDataFile(named);
   refuseUnreadableDatabase(path);
+  refuseFolder(path);
   refuseMarked(path, readMarker(path));
   // While there is a writer, it has checked the files.
   const refusal = whyRefused(path);
@@ -90,7 +97,7 @@ function checked(path: string, connect: () => Database, older: boolean): Databas
 
 function connectReadOnly(path: string): Database {
   const hasWal = fileSize(`${path}-wal`) > 0;
-  if (!hasWal && wouldBeOurs(path)) return startReading(new ImmutableDatabase(path));
+  if (!hasWal && wouldBeInTheWay(path)) return startReading(new ImmutableDatabase(path));
   try {
     return openUnmoved(path, () => startReading(new Database(path, readOnlyOptions)));
   } catch (error) {
@@ -104,10 +111,14 @@ function connectReadOnly(path: string): Database {
   }
 }
 
-/** Whether SQLite would create a -shm file that the owner of the data file could not open. Root gives it to the owner. */
-function wouldBeOurs(path: string): boolean {
+/**
+ * Whether SQLite would create files that a service could not open: with the mode of the data file, they may be as read-only, and
+ * they belong to this user. Those that root creates belong to the owner of the data file.
+ */
+function wouldBeInTheWay(path: string): boolean {
+  if (existsSync(`${path}-shm`)) return false;
   const uid = processUid();
-  return uid !== 0 && uid !== statSync(path).uid && !existsSync(`${path}-shm`);
+  return !mayWrite(path) || (uid !== 0 && uid !== statSync(path).uid);
 }
 
 /** The connection, once it has read something; it is closed if it cannot. */

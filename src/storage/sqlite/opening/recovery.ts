@@ -79,7 +79,7 @@ export function recover(path: string, events: StoreEvents): void {
  * A store that was there is not begun again.
  * @throws DataFileProblem there was one.
  */
-function refuseGoneStore(path: string): void {
+export function refuseGoneStore(path: string): void {
   const record = lastBackupFile(path);
   if (!existsSync(record)) return;
   throw new DataFileProblem(
