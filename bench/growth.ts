@@ -1,9 +1,8 @@
-import { closeSync, fsyncSync, openSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import { BlockSummaries, lastSummarised } from "../src/storage/sqlite/blocks/block-summaries.ts";
 import { blockPlants } from "../src/storage/sqlite/blocks/blocks.ts";
-import { checkpoint } from "../src/storage/sqlite/data-file/connect.ts";
-import { openDatabase } from "../src/storage/sqlite/writing/open-for-writing.ts";
+import { openForWriting } from "../src/storage/sqlite/opening/open-for-writing.ts";
 import { temporaryFolder } from "../test/support/temporary-folder.ts";
 import { lineChart } from "./charts.ts";
 import { type Load, load } from "./load.ts";
@@ -147,7 +146,8 @@ class Stores implements AsyncDisposable {
 
 /** Plants as the service itself would have stored them, written in bulk. */
 function fill(path: string, count: number, order: "sequential" | "random"): void {
-  const database = openDatabase(path, { mayCreate: true, mayMigrate: true });
+  using file = openForWriting(path);
+  const { database } = file;
   database.run("PRAGMA synchronous = OFF");
   database.run("PRAGMA cache_size = -200000");
   const insert = database.query(
@@ -170,13 +170,7 @@ function fill(path: string, count: number, order: "sequential" | "random"): void
   // Each call summarises a bounded number of blocks.
   while (lastSummarised(database) + blockPlants <= count)
     database.transaction(() => summaries.summariseIfFull(0))();
-  // Everything into the data file: a start would recover what is in the WAL, which no service has left.
-  checkpoint(database, "TRUNCATE");
-  database.close();
-  // On disk before anything is measured: pending writes of the system would compete with the creates.
-  const file = openSync(path, "r+");
-  fsyncSync(file);
-  closeSync(file);
+  // It is closed with an fsync, so it is on disk before anything is measured: pending writes would compete with the creates.
 }
 
 function* sequential(count: number): Iterable<bigint> {

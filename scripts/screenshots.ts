@@ -2,7 +2,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
-import { recordLastBackup } from "../src/storage/sqlite/maintenance/backup-records.ts";
+import { whyUnrecorded } from "../src/storage/sqlite/data-file/last-backup.ts";
 import { hourMs } from "../src/text/duration.ts";
 import { openBrowser } from "../test/support/browser.ts";
 import { post } from "../test/support/post-plants.ts";
@@ -24,7 +24,7 @@ const database = join(temporary.path, "plants.db");
 const nowMs = Date.now();
 console.log(`Writing ${plants} plants into a temporary store.`);
 seedStore(database, { plants, fromMs: nowMs - hoursShown * hourMs, untilMs: nowMs });
-recordLastBackup(database, nowMs - 3 * hourMs);
+whyUnrecorded(database, { atMs: nowMs - 3 * hourMs, plants, coveredPlants: 0, digest: null });
 await using service = await startTestService({ database });
 const { secret, senders } = await makeTokens(service);
 await refuse(service, senders);

@@ -120,10 +120,11 @@ describe("the layers of storage/sqlite/", () => {
   // As ARCHITECTURE.md has them. Each file imports from its own layer and from those below.
   const layers = [
     ["sqlite-store.ts", "sqlite-tokens.ts", "sqlite-audit.ts"],
-    ["maintenance/"],
+    ["copying/"],
     ["writing/"],
     ["reading/"],
-    ["inspection/", "migrations/", "threads/"],
+    ["opening/"],
+    ["migrations/", "threads/"],
     ["blocks/"],
     ["data-file/"],
   ];

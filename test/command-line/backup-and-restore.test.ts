@@ -1,15 +1,6 @@
 // The commands backup and restore: what they write, what they overwrite, and which errors they report.
 import { afterAll, describe, expect, test } from "bun:test";
-import {
-  copyFileSync,
-  existsSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { plantStore } from "../support/command.ts";
 import { post } from "../support/post-plants.ts";
@@ -56,15 +47,6 @@ test("a restored backup of a store in use has every plant acknowledged before it
   expect(verified).toContain("no damage found");
 });
 
-test("a backup replaces what an interrupted one left", async () => {
-  using folder = temporaryFolder();
-  const backup = join(folder.path, "a.db");
-  copyFileSync(service.database, `${backup}.partial`);
-  const { code } = await run(["backup", backup]);
-  expect(code).toBe(0);
-  expect(existsSync(`${backup}.partial`)).toBe(false);
-});
-
 test("restore overwrites no file", async () => {
   using folder = temporaryFolder();
   const backup = join(folder.path, "a.db");
@@ -89,7 +71,7 @@ describe("a backup overwrites nothing", () => {
     "a link to nothing": (folder: string, path: string) => symlinkSync(join(folder, "nothing"), path),
     "a file": (_: string, path: string) => writeFileSync(path, "precious"),
   };
-  const rows = ["a.db", "a.db.sha256", "a.db.partial"].flatMap((name) =>
+  const rows = ["a.db", "a.db.sha256"].flatMap((name) =>
     Object.entries(obstacles).map(([what, make]) => ({ name, what, make })),
   );
 

@@ -1,10 +1,10 @@
 // What doctor checks of a store, a disk, a certificate and a server, and what it advises.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { judgeFsync } from "../../src/cli/doctor.ts";
-import { writeMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
+import { markerFile, whyFailureUnrecorded } from "../../src/storage/sqlite/data-file/failure-marker.ts";
 import { dayMs } from "../../src/text/duration.ts";
 import { stoppedWallClock } from "../support/clock.ts";
 import { unshareArguments } from "../support/command.ts";
@@ -47,19 +47,18 @@ test("passes, with one finding for each check of a service without TLS", async (
   ]);
 });
 
-test("a store without a service passes with one line for each check, and is left unchanged", async () => {
+test("a store without a service passes with one line for each check, and its data file is left unchanged", async () => {
   using data = temporaryFolder();
   const file = join(data.path, "healthy.db");
   await runInProcess(["token", "create", "--name", "a", "--database", file]);
-  const content = () => ({ names: readdirSync(data.path), bytes: readFileSync(file) });
-  const before = content();
+  const before = readFileSync(file);
   const { code, out } = await runInProcess(["doctor", "--database", file, ...freePorts]);
   expect(code).toBe(0);
   expect(out).toMatch(/^(?:ok|warn) +folder +\S+, .+ free/);
   expect(out).toContain("no service has it open");
   expect(out).toContain("127.0.0.1:0 is free");
   expect(out.trim().split("\n")).toHaveLength(5);
-  expect(content()).toEqual(before);
+  expect(readFileSync(file).equals(before)).toBe(true);
 });
 
 describe("the disk", () => {
@@ -101,7 +100,7 @@ describe("the data file", () => {
 
   test("is a warning if a failure of an fsync is recorded", async () => {
     const file = await newStore();
-    writeMarker(file, "sync-failed");
+    whyFailureUnrecorded(file, "sync-failed");
     const { code, find } = await examine("--database", file);
     expect(code).toBe(0);
     expect(find("data file")?.outcome).toBe("warn");
@@ -116,16 +115,14 @@ describe("the data file", () => {
     rmSync(`${file}.lock`);
     mkdirSync(`${file}.lock`);
   };
-  const leaveCopy = (file: string) => {
-    writeFileSync(`${file}.rebuilt`, "a copy");
-    writeMarker(file, "rebuilt");
-  };
+  const leaveCopyOf121 = (file: string) => writeFileSync(markerFile(file), '{"reason":"rebuilt"}');
 
   test.each([
     ["it is not plant-store's", "list", makeForeign],
     ["its lock file cannot be opened", "token create --name b", replaceLock],
-    ["a complete copy is to replace it", "list", leaveCopy],
-    ["it was replaced", "list", (file: string) => writeMarker(file, "replaced")],
+    ["1.2.1 had not replaced it by its copy", "list", leaveCopyOf121],
+    ["it is gone", "serve", (file: string) => rmSync(file)],
+    ["it was overwritten", "list", (file: string) => void whyFailureUnrecorded(file, "overwritten")],
   ])("fails alone if %s, with the sentence of %s", async (_, line, damage) => {
     const file = await newStore();
     damage(file);

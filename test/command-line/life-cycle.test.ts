@@ -1,18 +1,9 @@
 // From the first start to the stop: the tokens that are created, what is logged, and a graceful shutdown.
 import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
-import {
-  existsSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  truncateSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import packageFile from "../../package.json" with { type: "json" };
-import { backupCalls } from "../support/backups.ts";
 import {
   executable,
   expectOneLine,
@@ -208,22 +199,6 @@ describe("a graceful shutdown", () => {
 
     await sendSecondSignal(service, "SIGINT");
     expect((await service.ended).code).toBe(130);
-  });
-
-  test("does not wait for the verification of a backup", async () => {
-    using backups = temporaryFolder();
-    const args = ["--database", folder.newPath(), "--backup-folder", backups.path];
-    await using service = await serve(args, { environment: bothTokensEnvironment });
-    const { makeBackup, send } = backupCalls(service);
-    const { name } = await makeBackup();
-    // Its checksum takes longer than any test; the file itself takes no space.
-    truncateSync(join(backups.path, name), 2 ** 40);
-    expect((await send(`/${name}/verify`)).status).toBe(202);
-    service.child.kill("SIGTERM");
-    const { code, err } = await service.ended;
-    expect(code).toBe(0);
-    expect(err).toContain("is cut off");
-    expect(err.trim().split("\n").at(-1)).toContain("every acknowledged plant is on disk");
   });
 });
 

@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { writeMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
+import { whyFailureUnrecorded } from "../../src/storage/sqlite/data-file/failure-marker.ts";
 import { commandLine, ownProcess, untilListening } from "../support/command.ts";
 import { lacks } from "../support/lacks.ts";
 import { isRoot } from "../support/postgres.ts";
@@ -195,7 +195,9 @@ describe.skipIf(lacks("root", !isRoot))("what root creates belongs to the owner 
     await using _service = await startTestService({ database }, environment);
     expect(ownedByOthers(folder.path)).toEqual([]);
     expect(readdirSync(dirname(database)).sort()).toEqual(
-      ["", "-shm", "-wal", ".first-token", ".lock"].map((ending) => `plants.db${ending}`),
+      ["", "-shm", "-wal", ".first-token", ".last-backup.json", ".lock"].map(
+        (ending) => `plants.db${ending}`,
+      ),
     );
   });
 
@@ -210,7 +212,7 @@ describe.skipIf(lacks("root", !isRoot))("what root creates belongs to the owner 
     await run("backup", inFolder("backups"), "--database", file);
     await run("restore", inFolder("backup.db"), "--database", inFolder("restored.db"));
     await run("copy", "--from", file, "--to", inFolder("copied.db"));
-    writeMarker(file, "replaced");
+    whyFailureUnrecorded(file, "overwritten");
     expect(readdirSync(folder.path)).toContain("plants.db.failure.json");
     expect(ownedByOthers(folder.path)).toEqual([]);
     await run("restore", inFolder("backup.db"), "--replace", "--database", file);
@@ -234,7 +236,7 @@ describe.skipIf(lacks("root", !isRoot))("in a folder of another user, root", () 
     const marker = join(elsewhere.path, "marker");
     writeFileSync(marker, "");
     symlinkSync(marker, `${database}.failure.json`);
-    writeMarker(database, "sync-failed");
+    whyFailureUnrecorded(database, "sync-failed");
     expect(statSync(marker)).toMatchObject({ uid: 0, size: 0 });
 
     rmSync(`${database}.failure.json`);

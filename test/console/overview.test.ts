@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import packageFile from "../../package.json" with { type: "json" };
-import { recordLastBackup } from "../../src/storage/sqlite/maintenance/backup-records.ts";
+import { whyUnrecorded } from "../../src/storage/sqlite/data-file/last-backup.ts";
 import { hourMs } from "../../src/text/duration.ts";
 import { copiedBy, describe, test } from "../support/browser.ts";
 import { start } from "../support/command.ts";
@@ -27,7 +27,8 @@ describe("the overview", () => {
     const count = async () => Number(((await total.textContent()) ?? "").replaceAll(",", ""));
     const before = await count();
     expect(before).toBeGreaterThanOrEqual(seeded);
-    recordLastBackup(session.service.database, Date.now() - 3 * hourMs);
+    const backup = { atMs: Date.now() - 3 * hourMs, plants: 0, coveredPlants: 0, digest: null };
+    expect(whyUnrecorded(session.service.database, backup)).toBeUndefined();
     await post(session.service.url, '{"id":500001,"name":"Counted live"}');
     await post(session.service.url, '{"name":"No id"}');
     await waitForText(page, "Last backup 3 hours ago");

@@ -22,14 +22,14 @@ test("if a field of a response is renamed, the type checks of the console and of
   symlinkSync(join(root, "node_modules"), join(copy.path, "node_modules"));
   const responses = join(copy.path, "src/operator/responses.ts");
   const text = readFileSync(responses, "utf8");
-  writeFileSync(responses, text.replaceAll(/\b(lastUsedAt|verifiedAt)\b/g, "$1Renamed"));
+  writeFileSync(responses, text.replaceAll(/\b(lastUsedAt|restoreCommand)\b/g, "$1Renamed"));
   // Only the part of the service that concerns it, in a third of the time.
   const project = { extends: "./tsconfig.json", include: ["src/operator/tokens.ts"] };
   writeFileSync(join(copy.path, "tsconfig.operator.json"), JSON.stringify(project));
 
   const inConsole = typeErrors(copy.path, "src/console");
   expect(inConsole).toMatch(/src\/console\/tokens\/token-table\.tsx.*'lastUsedAt' does not exist/);
-  expect(inConsole).toMatch(/src\/console\/system\/backups\.tsx.*'verifiedAt' does not exist/);
+  expect(inConsole).toMatch(/src\/console\/system\/backups\.tsx.*'restoreCommand' does not exist/);
   expect(typeErrors(copy.path, "tsconfig.operator.json")).toMatch(/src\/operator\/tokens\.ts.*lastUsedAt/);
 });
 

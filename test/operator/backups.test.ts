@@ -17,7 +17,7 @@ test("a backup that is made is listed, and its time is in the overview and the m
   const { name, at } = await service.makeBackup();
   const list = await service.list();
   expect(list.folder).toBe(service.backupFolder);
-  expect(list.last).toEqual({ kind: "create", name, problem: undefined });
+  expect(list.last).toEqual({ name, problem: undefined });
   expect(await service.audited()).toMatchObject([{ action: "backup.created", subject: "data file" }]);
   expect(await operatorGet(service, "/api/overview")).toMatchObject({ store: { lastBackupAt: at } });
   const metrics = await (await operatorFetch(service, "/metrics")).text();
@@ -34,7 +34,6 @@ test("a backup of changed plants counts, with a warning", async () => {
   const { name } = await service.makeBackup();
   const { last } = await service.list();
   expect(last).toEqual({
-    kind: "create",
     name,
     problem: undefined,
     warning:
@@ -50,7 +49,7 @@ test("backups are made one at a time", async () => {
   await service.finished();
 });
 
-test("a name that is no backup's is not listed, and gets no link and no verification", async () => {
+test("a name that is no backup's is not listed, and gets no link", async () => {
   await using service = await startWithBackups();
   const linked = "plants-2026-01-01T00-00-00-000Z.db";
   const noTime = "plants-2026-99-99T99-99-99-999Z.db";
@@ -59,26 +58,24 @@ test("a name that is no backup's is not listed, and gets no link and no verifica
   expect((await service.list()).backups).toEqual([]);
 
   const names = [linked, noTime, "..%2Fplants.db", "%2Fetc%2Fpasswd", "plants.db"];
-  const paths = names.flatMap((name) => [`/${name}/link`, `/${name}/verify`]);
   const responses = await Promise.all(
-    paths.map(async (path) => ({ path, response: await service.send(path) })),
+    names.map(async (name) => ({ name, response: await service.send(`/${name}/link`) })),
   );
   const notFound = expect.objectContaining({ status: 404, error: 40401 });
-  expect(responses).toEqual(paths.map((path) => ({ path, response: notFound })));
+  expect(responses).toEqual(names.map((name) => ({ name, response: notFound })));
   // A name that the message would cut within a character is cut before it.
   const fitting = "a".repeat(98);
-  const { message } = (await service.send(`/${fitting}%F0%9F%8C%B1a/verify`)) as { message?: string };
+  const { message } = (await service.send(`/${fitting}%F0%9F%8C%B1a/link`)) as { message?: string };
   expect(message).toBe(`There is no backup ${fitting}….`);
 });
 
 test("nothing is done to a backup without an entry in the audit trail", async () => {
   await using service = await startWithBackups();
-  const { name, link } = await makeLink(service);
+  const { link } = await makeLink(service);
   using file = new Database(service.database);
   file.run("DROP TABLE audit_trail");
   const before = await service.finished();
   expect(await service.send("")).toMatchObject({ status: 500, error: 50001 });
-  expect(await service.send(`/${name}/verify`)).toMatchObject({ status: 500, error: 50001 });
   expect(await service.finished()).toEqual(before);
   expect((await fetch(link)).status).toBe(500);
 });

@@ -58,9 +58,9 @@ export function backupCalls(service: Pick<TestService, "operatorUrl">) {
     return backups[0] as BackupJson;
   }
 
-  /** The list of the backups, once nothing is being made or verified. */
+  /** The list of the backups, once none is being made. */
   async function finished(): Promise<BackupsJson> {
-    await eventually(async () => (await list()).task === undefined);
+    await eventually(async () => !(await list()).isRunning);
     return list();
   }
 
@@ -76,12 +76,6 @@ export function backupCalls(service: Pick<TestService, "operatorUrl">) {
     return onlyBackup();
   }
 
-  /** The list of the backups, once that one is verified. */
-  async function verifyBackup(name: string): Promise<BackupsJson> {
-    expect((await send(`/${name}/verify`)).status).toBe(202);
-    return finished();
-  }
-
   /** The address for the download of a backup. */
   async function createLink(name: string): Promise<string> {
     const path = `/api/backups/${encodeURIComponent(name)}/link`;
@@ -94,5 +88,5 @@ export function backupCalls(service: Pick<TestService, "operatorUrl">) {
     return entries;
   }
 
-  return { list, onlyBackup, finished, send, makeBackup, verifyBackup, createLink, audited };
+  return { list, onlyBackup, finished, send, makeBackup, createLink, audited };
 }
