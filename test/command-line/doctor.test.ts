@@ -109,6 +109,16 @@ describe("the data file", () => {
     expect(out).toContain("no service has it open. An fsync failed in the previous run.");
   });
 
+  test("fails if it is gone, and the backup folder has a backup of it", async () => {
+    const file = await newStore();
+    const backups = folder.newFolder();
+    await runInProcess(["backup", backups, "--database", file]);
+    for (const gone of [file, `${file}.last-backup.json`]) rmSync(gone);
+    const { code, find } = await examine("--database", file, "--backup-folder", backups);
+    expect(code).toBe(1);
+    expect(find("data file")?.message).toContain("is a backup of one. Is its disk mounted?");
+  });
+
   const makeForeign = (file: string) =>
     writeFileSync(file, "not a database, but long enough for a header".repeat(9));
   const replaceLock = (file: string) => {

@@ -112,11 +112,14 @@ test("a start copies a data file of 1.2.1 whose fsync failed into a new file", a
   expect(existsSync(`${file}.failure.json`)).toBe(false);
 });
 
-test("a start finishes a replacement that 1.2.1 began", async () => {
+test("a replacement that 1.2.1 began is finished by a restore, and not by a start", async () => {
   using folder = temporaryFolder();
   const file = copyInto(folder.path, { name: "in-use.db", endings: ["", "-wal"] });
   copyFileSync(join(fixtures, "backup.db"), `${file}.rebuilt`);
   copyFileSync(join(fixtures, "rebuilt.json"), `${file}.failure.json`);
+  await expect(startOpenService(file)).rejects.toThrow("1.2.1 was interrupted while it replaced");
+  const restored = await runInProcess(["restore", `${file}.rebuilt`, "--replace", "--database", file]);
+  expect(restored.code).toBe(0);
   await expectServed(file, { plants: extremes, tokens: ofDataFile });
   expect(storedPlants(file)).toHaveLength(1035);
 });
