@@ -62,7 +62,7 @@ function valuesOf<Value>(file: string, name: string): Value[] {
 }
 
 test.each(examples.filter((name) => !name.includes("monitor")))(
-  "each service in %s listens for operators, whose console has a token",
+  "each service in %s listens for operators, whose console has a token, and knows where its backups are",
   (name) => {
     const variables = valuesOf<{ name: string; value: string }[]>(name, "env").flat();
     const environments = [
@@ -70,7 +70,10 @@ test.each(examples.filter((name) => !name.includes("monitor")))(
       ...valuesOf<Record<string, string>>(name, "environment"),
     ].filter((environment) => "PLANT_STORE_DATABASE" in environment);
     expect(environments).not.toEqual([]);
-    for (const { operatorListen, presetTokens } of environments.map((one) => configOf(one))) {
+    for (const one of environments.map((environment) => configOf(environment))) {
+      const { database, backupFolder, operatorListen, presetTokens } = one;
+      // With it, a start without its volume begins no empty store.
+      if (database.startsWith("/")) expect(backupFolder).toBe("/backups");
       expect(operatorListen).toEqual({ host: "0.0.0.0", port: 3001 });
       // Without a preset token, the service creates the first one itself.
       if (presetTokens.length > 0) expect(presetTokens.flatMap(({ scopes }) => scopes)).toContain("operator");

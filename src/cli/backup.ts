@@ -29,7 +29,7 @@ export const backup: Command = {
   flags: {
     keep: {
       placeholder: "N",
-      help: "keep the newest N backups in the folder and delete the others",
+      help: "keep the newest N backups in the folder and delete the others, unless one of them has more plants",
     },
     ...dataFileFlags,
   },
@@ -60,7 +60,7 @@ export const backup: Command = {
     if (larger !== undefined)
       warn(
         terminal,
-        `${larger} has more plants than this backup, so no old backup was deleted. Is --database the right one?`,
+        `${larger} has more plants than this backup, so no old backup was deleted. Is --database the right one? If it is, move that backup away.`,
       );
     return isAsStored(made) && larger === undefined ? 0 : 1;
   },

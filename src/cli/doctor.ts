@@ -244,7 +244,8 @@ export function judgeFsync(timesMs: readonly number[]): Facts {
 async function checkDataFile(dataFile: string, backupFolder: string | undefined): Promise<Facts> {
   await refuseGoneStore(dataFile, backupFolder);
   const found = diagnoseDataFile(dataFile);
-  if (found === undefined) return { facts: `${dataFile} does not exist yet; the first start creates it` };
+  if (found === undefined)
+    return { facts: `${dataFile} does not exist yet, or is empty; the first start creates it` };
   const { bytes, walBytes, isWritable, hasSyncFailed } = found;
   const open = found.hasWriter ? "a service has it open" : "no service has it open";
   const facts = `${dataFile} can be read, ${formatBytes(bytes)} and a WAL of ${formatBytes(walBytes)}; ${open}`;

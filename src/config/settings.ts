@@ -133,7 +133,7 @@ export const settings = {
   ),
   backupFolder: optional(
     "backup-folder PATH",
-    "an existing folder for the backups that operators make in the console",
+    "an existing folder with the backups of this store; the console makes its own there",
     String,
   ),
 } as const;

@@ -61,6 +61,15 @@ test("a store without a service passes with one line for each check, and its dat
   expect(readFileSync(file).equals(before)).toBe(true);
 });
 
+test("a store need not exist yet, and may be an empty file", async () => {
+  const empty = folder.newPath();
+  writeFileSync(empty, "");
+  expect((await examine("--database", empty)).code).toBe(0);
+  const { code, find } = await examine("--database", join(folder.path, "new", "plants.db"));
+  expect(code).toBe(0);
+  expect(find("folder")?.advice).toContain("does not exist yet");
+});
+
 describe("the disk", () => {
   test.skipIf(lacksMounts())("that is full fails, and keeps no file of the probe", () => {
     using mounted = temporaryFolder();

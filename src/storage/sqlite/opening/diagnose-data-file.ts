@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { mayWrite, realDataFile, refuseUnreadableDatabase } from "../data-file/data-file-path.ts";
 import { asDataFileProblem } from "../data-file/data-file-problem.ts";
 import { fileSize } from "../data-file/durable-files.ts";
@@ -21,7 +20,7 @@ export interface DataFileDiagnosis {
 }
 
 /**
- * Checks a data file as a start would, and changes nothing. Undefined if there is no data file yet.
+ * Checks a data file as a start would, and changes nothing. Undefined if there is no data file yet, or an empty one.
  * @throws DataFileProblem it cannot be used, for the reason in the message.
  */
 export function diagnoseDataFile(named: string): DataFileDiagnosis | undefined {
@@ -29,7 +28,7 @@ export function diagnoseDataFile(named: string): DataFileDiagnosis | undefined {
   refuseUnreadableDatabase(path);
   const marker = readMarker(path);
   refuseMountPoint(path);
-  if (!existsSync(path) && !existsSync(`${path}-wal`) && marker !== "overwritten") {
+  if (fileSize(path) === 0 && fileSize(`${path}-wal`) === 0 && marker !== "overwritten") {
     refuseGoneStore(path);
     return undefined;
   }
