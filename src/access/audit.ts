@@ -17,6 +17,7 @@ export const auditActions = [
   "import.started",
   "import.finished",
   "backup.created",
+  // Only the console of 1.2.1 verified backups.
   "backup.verified",
   "backup.downloaded",
 ] as const;

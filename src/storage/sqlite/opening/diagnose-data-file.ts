@@ -1,7 +1,7 @@
 import { mayWrite, realDataFile, refuseUnreadableDatabase } from "../data-file/data-file-path.ts";
 import { asDataFileProblem } from "../data-file/data-file-problem.ts";
 import { fileSize } from "../data-file/durable-files.ts";
-import { readMarker } from "../data-file/failure-marker.ts";
+import { readMarker, refuseMarked } from "../data-file/failure-marker.ts";
 import { refuseMountPoint } from "../data-file/mount-point.ts";
 import { hasWriter } from "../data-file/writer-lock.ts";
 import { readNewestRows } from "./newest-rows.ts";
@@ -28,7 +28,8 @@ export function diagnoseDataFile(named: string): DataFileDiagnosis | undefined {
   refuseUnreadableDatabase(path);
   const marker = readMarker(path);
   refuseMountPoint(path);
-  if (fileSize(path) === 0 && fileSize(`${path}-wal`) === 0 && marker !== "overwritten") {
+  if (fileSize(path) === 0 && fileSize(`${path}-wal`) === 0) {
+    refuseMarked(path, marker);
     refuseGoneStore(path);
     return undefined;
   }
