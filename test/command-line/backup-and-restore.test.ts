@@ -56,6 +56,20 @@ test("restore overwrites no file", async () => {
   expect(err).toContain("already exists");
 });
 
+test("restore takes an empty WAL for none, such as a command that reads leaves", async () => {
+  using folder = temporaryFolder();
+  const backup = join(folder.path, "a.db");
+  await run(["backup", backup]);
+  const restored = join(folder.path, "restored.db");
+  writeFileSync(`${restored}-wal`, "");
+  expect(await run(["restore", backup], restored)).toMatchObject({ code: 0 });
+  expect(storedPlants(restored)).toHaveLength(1);
+
+  rmSync(restored);
+  writeFileSync(`${restored}-wal`, "not empty");
+  expect((await run(["restore", backup], restored)).err).toContain(`${restored}-wal already exists.`);
+});
+
 test("backup and restore name the file that does not exist", async () => {
   using folder = temporaryFolder();
   const none = join(folder.path, "none.db");

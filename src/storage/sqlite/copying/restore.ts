@@ -64,20 +64,27 @@ export async function restoreDataFile(
   // A mount point could not be moved away.
   if (replace) refuseMountPoint(path);
   else
-    for (const ending of oldEndings)
-      refuseExisting(path + ending, "With --replace, restore moves it into a folder beside it");
+    for (const file of oldFiles(path))
+      refuseExisting(file, "With --replace, restore moves it into a folder beside it");
   await using thread = new CopyThread(onStep);
   const checked = await compareChecksum(from, thread);
   const isComplete = isCompleteSource(from, path, warn);
 
   const folders = [dirname(path), ...makeDirectory(dirname(path))];
   using _lock = lockForWriting(path);
-  const hasOld = oldEndings.some((ending) => existsSync(path + ending));
+  const hasOld = oldFiles(path).length > 0;
   if (hasOld) refuseTooLittleSpace(from, path);
   const copied = await makeCopy(thread, from, path, isComplete);
   const before = hasOld ? putInPlace(path) : putNew(path);
   for (const folder of folders) syncDirectory(folder);
   return { path, ...checked, ...copied, before, unrecorded: recordRestored(from, path, hasOld, copied) };
+}
+
+/** What is at the path. An empty WAL holds nothing: commands that only read a closed data file leave one. */
+function oldFiles(path: string): readonly string[] {
+  const isThere = (file: string, ending: string) =>
+    ending === "-wal" ? fileSize(file) > 0 : existsSync(file);
+  return oldEndings.filter((ending) => isThere(path + ending, ending)).map((ending) => path + ending);
 }
 
 /** Copies the source, and makes the copy a new store: by its store id, a cursor from before the restore is recognised. */
@@ -107,7 +114,7 @@ function giveNewStoreId(copy: string): void {
 
 /** Makes the copy the data file where there was none. */
 function putNew(path: string): null {
-  removeDatabase(path, ["-shm"]);
+  removeDatabase(path, ["-wal", "-shm"]);
   giveName(replacementFile(path), path);
   removeMarker(path);
   rmSync(lastBackupFile(path), { force: true });
