@@ -21,11 +21,11 @@ export interface CopyCalls {
 
 /** A data file, checked as a database and row by row. */
 export interface CheckedFile extends CheckedRows {
-  /** What SQLite's integrity check finds. Then the rows were not read. */
+  /** What SQLite's integrity check finds. What the rows say is added to that: they show which plants are concerned. */
   readonly damage: readonly string[];
 }
 
-/** Of a file whose rows were not read. */
+/** Of a file that cannot be opened. */
 export const unread: CheckedFile = {
   damage: [],
   plants: 0,
@@ -64,7 +64,6 @@ export class CopyThread implements AsyncDisposable {
     const size = formatBytes(fileSize(path));
     this.#onStep({ doing: `checking all ${size} of${of}`, unit: "bytes", done: () => 0, total: () => 0 });
     const damage = await asked(`${path} cannot be read`, this.#thread.ask("findDamage", path));
-    if (damage.length > 0) return { ...unread, damage };
     const progress = newProgress();
     this.#onStep({ doing: `checking the rows of${of}`, unit: "plants", ...readProgress(progress) });
     const rows = await asked(`${path} cannot be read`, this.#thread.ask("checkRows", path, progress));

@@ -57,7 +57,8 @@ export async function verifyDataFile(path: string, onStep: OnStep = ignoreStep):
     hasChecksum: expected !== undefined,
     lastBackup,
     ...digestOfStore(rows.blocks ?? []),
-    problems,
+    // Rows that cannot be told apart have the same ones.
+    problems: [...new Set(problems)],
   };
 }
 

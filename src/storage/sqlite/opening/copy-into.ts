@@ -19,8 +19,9 @@ export function findDamage(database: Database): readonly string[] {
   database.run(`PRAGMA cache_size = -${checkCacheKib}`);
   const found: string[] = [];
   try {
-    for (const [row] of database.query(`PRAGMA integrity_check(${problemsMax})`).values())
-      found.push(...String(row).split("\n"));
+    const check = database.query<{ integrity_check: string }, []>(`PRAGMA integrity_check(${problemsMax})`);
+    // One row after another: it may fail in the middle, after it has said where the damage is.
+    for (const { integrity_check: lines } of check.iterate()) found.push(...lines.split("\n"));
   } catch (error) {
     if (!isDamage(error)) throw error;
     found.push(error.message);
