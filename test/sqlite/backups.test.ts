@@ -8,12 +8,11 @@ import {
   readdirSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { basename, join } from "node:path";
-import { lockForWriting } from "../../src/storage/sqlite/data-file/writer-lock.ts";
-import { BackupFolder } from "../../src/storage/sqlite/maintenance/backup-folder.ts";
-import { lastBackupFile, readLastBackup } from "../../src/storage/sqlite/maintenance/backup-records.ts";
+import { lastBackupFile, readLastBackup } from "../../src/storage/sqlite/data-file/last-backup.ts";
 import { expectOneLine, shellArguments, startOnTerminal } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { lacksProgram } from "../support/lacks.ts";
@@ -45,6 +44,15 @@ function oldBackup(to: string, date: string): string {
   return name;
 }
 
+/** What a copy left in this folder that was interrupted so many hours ago. Returns its name. */
+function interrupted(to: string, of: string, hours: number): string {
+  const name = `${of}.partial-${hours}`;
+  const at = new Date(Date.now() - hours * 3_600_000);
+  writeFileSync(join(to, name), "SQLite format 3\0 and so on");
+  utimesSync(join(to, name), at, at);
+  return name;
+}
+
 /** Runs `backup -` as a process whose output is redirected like that. */
 function backUpToOutput(redirection: string, store = database) {
   const shell = shellArguments(`set -o pipefail; "$@" ${redirection}`, ["backup", "-", "--database", store]);
@@ -56,13 +64,15 @@ describe("backup -", () => {
   test("writes to standard output what can be restored, and no other file", async () => {
     const to = folder.newFolder();
     const file = join(to, "piped.db");
+    interrupted(folder.path, "plants.db.backup", 25);
+    const recent = interrupted(folder.path, "plants.db.backup", 23);
     const { code, err } = backUpToOutput(`> ${file}`);
     expect(err).toMatch(
       /^Backed up and checked 3,000 plants: standard output, .* [kM]B\.\nSHA-256 [0-9a-f]{64}\nDigest of the first 2,048 plants: [0-9a-f]{64}\n$/,
     );
     expect(code).toBe(0);
     expect(readdirSync(to)).toEqual(["piped.db"]);
-    expect(readdirSync(folder.path).filter((name) => name.includes("partial"))).toEqual([]);
+    expect(readdirSync(folder.path).filter((name) => name.includes(".partial"))).toEqual([recent]);
     const restored = folder.newPath();
     expect((await restore(file, restored)).code).toBe(0);
     expect(storedPlants(restored)).toEqual(storedPlants(database));
@@ -125,7 +135,6 @@ describe("backup DIR", () => {
       "plants-2026-10-01T00-00-00-000Z.db",
       "other-2026-10-01T00-00-00-000Z.db",
       "xplants-2026-10-01T00-00-00-000Z.db",
-      "plants-2026-10-02T00-00-00-000Z.db.partial",
       "plants-2026-10-03T00-00-00-000Z.db.sha256",
     ];
     for (const name of others) writeFileSync(join(to, name), "not ours");
@@ -151,34 +160,45 @@ describe("backup DIR", () => {
     expect(readdirSync(to).filter((name) => name.endsWith(".db"))).toEqual([basename(path)]);
   });
 
-  test("removes what interrupted backups left", async () => {
+  test("--keep removes none, and fails, if one that it would remove has more plants", async () => {
     const to = folder.newFolder();
-    const name = "plants-2026-11-01T00-00-00-000Z.db";
-    writeFileSync(join(to, `${name}.partial`), "SQLite format 3\0 and so on");
-    writeFileSync(join(to, `${name}.partial-journal`), "");
-    const complete = oldBackup(to, "2026-11-02");
-    expect((await backUp(to, "--keep", "5")).code).toBe(0);
-    const left = readdirSync(to).filter((each) => each.endsWith(".db") || each.includes(".partial"));
-    expect(left.sort()).toEqual([complete, expect.stringMatching(dated)]);
-  });
-
-  test("is refused while another one runs in the same folder", async () => {
-    const to = folder.newFolder();
-    using _service = await new BackupFolder(database, to).lock();
-    const { code, err } = await backUp(to);
-    expect(err).toContain("Another backup of");
+    const larger = join(to, "plants-2026-11-01T00-00-00-000Z.db");
+    expect((await backUp(larger)).code).toBe(0);
+    const old = oldBackup(to, "2026-11-02");
+    const newer = oldBackup(to, "2026-11-03");
+    const smaller = join(folder.newFolder(), "plants.db");
+    seedStore(smaller, { plants: 5 });
+    const { code, err } = await runInProcess(["backup", to, "--keep", "2", "--database", smaller]);
     expect(code).toBe(1);
+    expect(err).toContain(`${larger} has more plants than this backup, so no old backup was deleted.`);
+    const left = readdirSync(to).filter((name) => name.endsWith(".db"));
+    expect(left.sort()).toEqual([basename(larger), old, newer, expect.stringMatching(dated)]);
   });
 
-  test("has a lock of its own, even beside a data file without an extension that a service has open", async () => {
-    const beside = folder.newFolder();
-    const store = join(beside, "plants");
-    copyFileSync(database, store);
-    using _service = lockForWriting(store);
-    const { code, err } = await runInProcess(["backup", beside, "--database", store]);
-    expect(err).not.toContain("Another backup of");
-    expect(code).toBe(0);
+  test("removes what its interrupted backups left a day ago, and nothing newer, which may be in progress", async () => {
+    const to = folder.newFolder();
+    const ours = "plants-2026-11-01T00-00-00-000Z.db";
+    interrupted(to, ours, 25);
+    const kept = [interrupted(to, ours, 23), interrupted(to, "others-2026-11-01T00-00-00-000Z.db", 25)];
+    expect((await backUp(to)).code).toBe(0);
+    expect(
+      readdirSync(to)
+        .filter((name) => name.includes(".partial"))
+        .sort(),
+    ).toEqual(kept.sort());
   });
+});
+
+test("of two backups to one file at once, one makes it, with its checksum, and the other says so", async () => {
+  const file = join(folder.newFolder(), "backup.db");
+  const ended = await Promise.all([backUp(file), backUp(file)]);
+  const [made, refused] = ended.toSorted((one, other) => one.code - other.code);
+  expect([made?.code, refused?.code]).toEqual([0, 1]);
+  expectOneLine(refused?.err ?? "");
+  expect(readdirSync(join(file, ".."))).toEqual(["backup.db", "backup.db.sha256"]);
+  expect((await runInProcess(["verify", "--database", file])).err).toContain(
+    "checksum of the file is correct",
+  );
 });
 
 const loop = join(folder.path, "loop");
@@ -206,10 +226,10 @@ describe("the record of the last backup", () => {
     ["standard output", async (store: string) => backUpToOutput("> /dev/null", store)],
   ])("is written, only for its owner, by a backup to %s", async (_, make) => {
     const store = folder.newCopy(database);
-    expect(await readLastBackup(store)).toBeUndefined();
+    expect(readLastBackup(store)).toBeUndefined();
     const fromMs = Date.now();
     expect((await make(store)).code).toBe(0);
-    expect((await readLastBackup(store))?.atMs).toBeGreaterThanOrEqual(fromMs);
+    expect(readLastBackup(store)?.atMs).toBeGreaterThanOrEqual(fromMs);
     expect(statSync(lastBackupFile(store)).mode & 0o777).toBe(0o600);
   });
 
@@ -219,9 +239,9 @@ describe("the record of the last backup", () => {
     const restored = folder.newPath();
     expect((await backUpStore(store, backup)).code).toBe(0);
     copyFileSync(lastBackupFile(store), lastBackupFile(restored));
-    expect(await readLastBackup(restored)).toBeDefined();
+    expect(readLastBackup(restored)).toBeDefined();
     expect((await restore(backup, restored)).code).toBe(0);
-    expect(await readLastBackup(restored)).toBeUndefined();
+    expect(readLastBackup(restored)).toBeUndefined();
   });
 
   test("that cannot be written does not fail the backup", async () => {
@@ -238,7 +258,7 @@ describe("the record of the last backup", () => {
   test("that is malformed counts as none", async () => {
     const store = folder.newCopy(database);
     writeFileSync(lastBackupFile(store), "half of it");
-    expect(await readLastBackup(store)).toBeUndefined();
+    expect(readLastBackup(store)).toBeUndefined();
   });
 
   test("that cannot be read is named by verify", async () => {

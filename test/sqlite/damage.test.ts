@@ -1,15 +1,14 @@
-// A damaged data file, or one beside the WAL of another: what each command and the service say about it. A damaged WAL is in
-// src/storage/sqlite/writing/open-for-writing.test.ts.
+// A damaged data file: what each command and the service say about it. A damaged WAL is in
+// src/storage/sqlite/opening/open-for-writing.test.ts.
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { lastBackupFile } from "../../src/storage/sqlite/maintenance/backup-records.ts";
-import { verifyDataFile } from "../../src/storage/sqlite/maintenance/verify.ts";
+import { verifyDataFile } from "../../src/storage/sqlite/copying/verify.ts";
+import { lastBackupFile } from "../../src/storage/sqlite/data-file/last-backup.ts";
+import { openForWriting } from "../../src/storage/sqlite/opening/open-for-writing.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
-import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";
 import type { Finished } from "../support/command.ts";
-import { crashedStore } from "../support/crashed-store.ts";
 import { testPlant } from "../support/stored-plants.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
@@ -50,12 +49,6 @@ test.each<[what: string, sentence: string, noticing: string[], harm: (bytes: Buf
     "bytes; restore it from a backup.",
     everyCommand,
     (bytes) => bytes.subarray(0, -1000),
-  ],
-  [
-    "that is not a database",
-    "is not a SQLite database; name another file, or move it away.",
-    everyCommand,
-    () => Buffer.from("Dear diary,\n".repeat(1000)),
   ],
   [
     "with a page of zeros among its plants",
@@ -109,16 +102,37 @@ test.each<[what: string, sentence: string, noticing: string[], harm: (bytes: Buf
   },
 );
 
-test.each([
-  ["with a lock file beside it", "Dear diary,\n".repeat(1000), ["README.md.lock"]],
-  ["alone in its folder", "Dear diary,\n", []],
-])("a start on a file that is not a database, %s, leaves no other file there", (_, text, others) => {
+test("a file that is no database is refused by every command with the same sentence", async () => {
+  const file = damagedCopy(() => Buffer.from("Dear diary,\n".repeat(1000)));
+  const sentence = `${file} is not a SQLite database; name another file, or move it away.`;
+  for (const command of [...readers, "verify", "backup -", `restore ${file} --replace`]) {
+    const { code, err } = await runOn(file, command);
+    expect([command, code, err]).toEqual([command, 1, expect.stringContaining(sentence)]);
+  }
+  expect(await saidBy("doctor", file)).toContain(sentence.slice(0, -1));
+});
+
+test("four overwritten bytes are readable problems, each once, in lines and in JSON, and a backup names the file", async () => {
+  // The first two pointers of the page.
+  const pointers = pageOf(readFileSync(sound).indexOf(nameOf(700))) + 8;
+  const file = damagedCopy((bytes) => bytes.fill(0xff, pointers, pointers + 4));
+  const { code, err } = await runOn(file, "verify");
+  expect(code).toBe(1);
+  const { problems } = JSON.parse((await runOn(file, "verify --json")).out);
+  const lines = problems.map((problem: string) => `  ${problem}\n`);
+  expect(err).toStartWith(`${file} is damaged:\n${lines.join("")}Restore it`);
+  expect(problems[0]).toMatch(/^Tree \d+ page \d+ cell 1: Offset 65535 out of range [\d.]+$/);
+  expect(lines.join("").split("\n")).toHaveLength(new Set(problems).size + 1);
+  const backup = await runOn(file, `backup ${folder.newPath()}`);
+  expect(backup.err).toStartWith(`plant-store: ${file} cannot be copied: database disk image is malformed.`);
+});
+
+test("a start on a file that is not a database leaves only its lock file there", () => {
   const beside = folder.newFolder();
   const path = join(beside, "README.md");
-  writeFileSync(path, text);
-  for (const name of others) writeFileSync(join(beside, name), "");
+  writeFileSync(path, "Dear diary,\n".repeat(1000));
   expect(() => openForWriting(path)).toThrow("is not a SQLite database; name another file, or move it away.");
-  expect(readdirSync(beside).sort()).toEqual(["README.md", ...others]);
+  expect(readdirSync(beside).sort()).toEqual(["README.md", "README.md.lock"]);
 });
 
 test("list --json reads no further than the plants that it lists", async () => {
@@ -127,13 +141,7 @@ test("list --json reads no further than the plants that it lists", async () => {
 });
 
 test.each([
-  ["a name", "UPDATE plants SET name = 'Other' WHERE seq = 1500", "names of block 1 (plants 1025 to 2048)"],
-  ["a tag", "UPDATE plants SET tag = 'new' WHERE seq = 7", "tags of block 0 (plants 1 to 1024)"],
-  ["a time", "UPDATE plants SET created_at_ms = 5 WHERE seq = 2048", "times of block 1"],
   ["a text", "UPDATE plants SET name = CAST(x'ff' AS TEXT) WHERE seq = 7", "id 6: its name is not text"],
-  ["counts", "UPDATE block_tags SET plants = plants + 1 WHERE block = 1", "tags of block 1"],
-  ["a summary", "DELETE FROM block_names WHERE block = 1", "1 summaries of names for 2 blocks"],
-  ["the last plants", "DELETE FROM plants WHERE seq > 2000", "but the last plant is 2000"],
   ["others", "DELETE FROM plants WHERE seq IN (2500, 2501)", "2 of the plants 2049 to 3000 are missing"],
 ])("verify finds %s changed behind the service's back", async (_, sql, message) => {
   const { problems } = await verifyDataFile(changed(sql));
@@ -155,44 +163,21 @@ describe("a copy that is damaged", () => {
     expect(await runInProcess(args)).toEqual({
       code: 1,
       out: "",
-      err: "plant-store: The copy is damaged: non-TEXT value in plants.name.\n",
+      err: `plant-store: The copy of ${file} is damaged: non-TEXT value in plants.name.\n`,
     });
-    expect(readdirSync(backups).filter((name) => !name.endsWith(".lock"))).toEqual([]);
+    expect(readdirSync(backups)).toEqual([]);
     expect(existsSync(lastBackupFile(file))).toBe(false);
   });
 
   test("is not restored", async () => {
     const restored = folder.newPath();
-    const { err } = await runInProcess(["restore", newUnsound(), "--database", restored]);
-    expect(err).toContain("The copy is damaged");
+    const file = newUnsound();
+    const { err } = await runInProcess(["restore", file, "--database", restored]);
+    expect(err).toContain(`The copy of ${file} is damaged`);
     expect(existsSync(restored)).toBe(false);
-    expect(existsSync(`${restored}.partial`)).toBe(false);
+    expect(existsSync(`${restored}.replacement`)).toBe(false);
   });
 });
-
-test.each([
-  ["an earlier copy", () => {}],
-  ["another store", (file: string) => copyFileSync(sound, file)],
-])(
-  "a data file beside the WAL of %s is refused by verify and a start, which change nothing",
-  async (_, exchange) => {
-    const file = join(folder.newFolder(), "plants.db");
-    await crashedStore(file, 3);
-    const wal = readFileSync(`${file}-wal`);
-    {
-      // A later plant than the WAL has.
-      await using store = new SqliteStore(file);
-      await store.plants.create([testPlant(9, "later")], 1);
-    }
-    exchange(file);
-    const data = readFileSync(file);
-    writeFileSync(`${file}-wal`, wal);
-    expect((await runInProcess(["verify", "--database", file])).err).toContain("is not the WAL of");
-    expect(() => openForWriting(file)).toThrow("is not the WAL of");
-    expect(readFileSync(file).equals(data)).toBe(true);
-    expect(readFileSync(`${file}-wal`).equals(wal)).toBe(true);
-  },
-);
 
 function nameOf(id: number): string {
   return `The Plant ${id}, ${"green ".repeat(8)}`;
@@ -243,8 +228,12 @@ function saidByStart(file: string): string {
 
 /** Fills the page that has that byte with zeros. */
 function zero(bytes: Buffer, at: number): Buffer {
-  const page = at - (at % pageBytes);
-  return bytes.fill(0, page, page + pageBytes);
+  return bytes.fill(0, pageOf(at), pageOf(at) + pageBytes);
+}
+
+/** Where the page begins that has that byte. */
+function pageOf(at: number): number {
+  return at - (at % pageBytes);
 }
 
 /** One name becomes a blob, which no INSERT would accept. SQLite copies such a row unchanged. */

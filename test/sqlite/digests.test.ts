@@ -4,13 +4,13 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { chmodSync, copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { verifyDataFile } from "../../src/storage/sqlite/copying/verify.ts";
 import { DataFileProblem } from "../../src/storage/sqlite/data-file/data-file-problem.ts";
 import {
   lastBackupFile,
   readLastBackup,
-  recordLastBackup,
-} from "../../src/storage/sqlite/maintenance/backup-records.ts";
-import { verifyDataFile } from "../../src/storage/sqlite/maintenance/verify.ts";
+  whyUnrecorded,
+} from "../../src/storage/sqlite/data-file/last-backup.ts";
 import { runBitFlips, runLives } from "../soak/digests.ts";
 import { seededRandom } from "../soak/rounds.ts";
 import { caught } from "../support/caught.ts";
@@ -116,7 +116,7 @@ describe("a backup", () => {
   const backUpSound = memoize(async () => {
     const file = copyOfStore();
     const { code, out } = await runInProcess(["backup", `${file}.backup`, "--json", "--database", file]);
-    return { code, out, recorded: await readLastBackup(file) };
+    return { code, out, recorded: readLastBackup(file) };
   });
 
   test("has the digest of its store", async () => {
@@ -172,9 +172,9 @@ describe("a backup", () => {
 
   test("that ends during verify is not compared, as it may have plants that were not checked", async () => {
     const file = copyOfStore();
-    const ofMore = { coveredPlants: covered + 1024, digest: "0".repeat(64) };
+    const ofMore = { atMs: 1, plants: covered + 1024, coveredPlants: covered + 1024, digest: "0".repeat(64) };
     const { problems, lastBackup } = await verifyDataFile(file, ({ doing }) => {
-      if (doing === "checking the rows of") recordLastBackup(file, Date.now(), ofMore);
+      if (doing === "checking the rows of") whyUnrecorded(file, ofMore);
     });
     expect(problems).toEqual([]);
     expect(lastBackup).toBeUndefined();

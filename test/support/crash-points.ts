@@ -165,7 +165,7 @@ const rebuild: Scenario = {
 // Old files with a WAL, as after a crash.
 const replacement: Scenario = {
   what: "restore --replace of a store that was killed",
-  testStride: 21,
+  testStride: 9,
   async prepare(folder) {
     const source = join(folder, "source");
     mkdirSync(source);
