@@ -65,7 +65,7 @@ export interface OpeningEvents {
 /** The data file or its WAL was deleted or replaced, so only this process still has both open. */
 export class DataFileReplaced extends OutcomeUnknown {}
 
-/** Another program wrote to the data file, so that it may be a mixture. */
+/** Another program wrote to the data file, or put other files in the place of its own, so that they may be a mixture. */
 export class DataFileOverwritten extends DataFileReplaced {}
 
 /**

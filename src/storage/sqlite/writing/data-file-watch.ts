@@ -1,7 +1,7 @@
 // Notices when the data file, its WAL or its -shm file is deleted or replaced while SQLite has them open, and when another program
 // writes to the data file: what is acknowledged would be lost.
 import type { Database, Statement } from "bun:sqlite";
-import { closeSync, fstatSync, openSync } from "node:fs";
+import { closeSync, existsSync, fstatSync, openSync } from "node:fs";
 import type { OutcomeUnknown } from "../../../plants/plant-store.ts";
 import { codeOf, syscallOf } from "../../../system/errors.ts";
 import { DataFileOverwritten, DataFileReplaced, WalIndexLost } from "../../store.ts";
@@ -104,8 +104,11 @@ export class DataFileWatch {
       ["data file", path, files.data],
       ["WAL", `${path}-wal`, files.wal],
     ] as const)
-      if (!isAtPath(at, handle))
-        return new DataFileReplaced(`The ${file} was deleted or replaced while it was open.`);
+      if (!isAtPath(at, handle)) {
+        // Beside another file, what is there of ours must not be applied to it.
+        const Loss = existsSync(at) ? DataFileOverwritten : DataFileReplaced;
+        return new Loss(`The ${file} was deleted or replaced while it was open.`);
+      }
     // The data file and the WAL have everything, and a start recovers them.
     if (!isAtPath(`${path}-shm`, files.shm))
       return new WalIndexLost("The -shm file was deleted or replaced while it was open.");
