@@ -192,7 +192,7 @@ describe("backup DIR", () => {
 test("of two backups to one file at once, one makes it, with its checksum, and the other says so", async () => {
   const file = join(folder.newFolder(), "backup.db");
   const ended = await Promise.all([backUp(file), backUp(file)]);
-  const [made, refused] = ended.toSorted((one, other) => one.code - other.code);
+  const [made, refused] = ended.toSorted((one, other) => Number(one.code) - Number(other.code));
   expect([made?.code, refused?.code]).toEqual([0, 1]);
   expectOneLine(refused?.err ?? "");
   expect(readdirSync(join(file, ".."))).toEqual(["backup.db", "backup.db.sha256"]);

@@ -74,3 +74,12 @@ test("a restore is refused while another process holds the lock of a file that d
   holder.run("ROLLBACK");
   expect((await runInProcess(["restore", backup, "--database", folder.dataFile])).code).toBe(0);
 });
+
+test("a data file that another process reads by the same name is served", async () => {
+  createEmptyStore(folder.dataFile);
+  using reader = new Database(folder.dataFile);
+  reader.run("BEGIN");
+  reader.query("SELECT count(*) FROM plants").get();
+  await using service = await startTestService({ database: folder.dataFile });
+  expect(await createStatus(service.url, 1)).toBe(200);
+});

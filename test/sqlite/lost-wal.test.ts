@@ -13,12 +13,12 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { markerFile, writeMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
+import { markerFile, whyFailureUnrecorded } from "../../src/storage/sqlite/data-file/failure-marker.ts";
 import { readUseWithoutWal } from "../../src/storage/sqlite/data-file/store-use.ts";
-import { connectReadOnly } from "../../src/storage/sqlite/reading/connect-read-only.ts";
+import { openForWriting } from "../../src/storage/sqlite/opening/open-for-writing.ts";
+import { openReadOnly } from "../../src/storage/sqlite/opening/open-read-only.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { openTokenFile } from "../../src/storage/sqlite/sqlite-tokens.ts";
-import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";
 import { type Serving, serve, start, unshareArguments, untilListening } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
 import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
@@ -37,9 +37,9 @@ const lost = "it lacks the plants that were only there";
 
 const folder = useFolderForEachTest();
 
-/** The names and bytes of the files in the folder, without lock files, which a command may create. */
+/** The names and bytes of the files in the folder, without those that a command may create: lock files, and what a reader needs. */
 function filesIn(path: string): Record<string, string> {
-  const names = readdirSync(path).filter((name) => !name.endsWith(".lock"));
+  const names = readdirSync(path).filter((name) => !/\.lock$|^other\.db-/.test(name));
   return Object.fromEntries(names.map((name) => [name, readFileSync(join(path, name), "base64")]));
 }
 
@@ -123,7 +123,7 @@ describe("a data file in use", () => {
   });
 
   test("is refused after a failed fsync, before it would be rebuilt", () => {
-    writeMarker(folder.dataFile, "sync-failed");
+    whyFailureUnrecorded(folder.dataFile, "sync-failed");
     rmSync(`${folder.dataFile}-wal`);
     expect(() => openForWriting(folder.dataFile)).toThrow(lost);
     expect(existsSync(markerFile(folder.dataFile))).toBe(true);
@@ -156,12 +156,13 @@ describe("the mark of a data file", () => {
     expect(existsSync(`${folder.dataFile}-wal`)).toBe(false);
   });
 
-  test("is closed in a backup of a running service, unlike in a copy of the data file alone", async () => {
+  test("says nothing of a backup, which is complete, unlike a copy of the data file of a running service", async () => {
     await using service = await startTestService({ database: folder.dataFile });
     await post(service.url, '{"id":1,"name":"fern"}');
     const backup = join(folder.path, "backup.db");
     expect((await runInProcess(["backup", backup, "--database", folder.dataFile])).code).toBe(0);
-    expect(readUseWithoutWal(backup)).toBe("closed");
+    expect(readUseWithoutWal(backup)).toBe("in use");
+    expect((await runInProcess(["verify", "--database", backup])).code).toBe(0);
     const copy = join(folder.path, "copy.db");
     copyFileSync(folder.dataFile, copy);
     expect((await runInProcess(["verify", "--database", copy])).err).toContain(lost);
@@ -272,7 +273,7 @@ describe("a killed service starts again with its WAL, which is left by", () => {
   test("a reader that was there before it and outlives it", async () => {
     createEmptyStore(folder.dataFile);
     {
-      using _reader = connectReadOnly(folder.dataFile);
+      using _reader = openReadOnly(folder.dataFile);
       await using service = await serve(["--database", folder.dataFile], {
         environment: accessTokenEnvironment,
       });
@@ -280,12 +281,4 @@ describe("a killed service starts again with its WAL, which is left by", () => {
     }
     expectStoredInWal();
   });
-});
-
-test("a reader of a closed file leaves nothing beside it", () => {
-  createEmptyStore(folder.dataFile);
-  const reader = connectReadOnly(folder.dataFile);
-  expect(existsSync(`${folder.dataFile}-wal`)).toBe(true);
-  reader.close();
-  expect(readdirSync(folder.path)).toEqual(["plants.db", "plants.db.lock"]);
 });

@@ -1,8 +1,8 @@
 // Reading changes nothing: a data file on read-only media, and what a command that only reads leaves beside a data file.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
-import { copyFileSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { expectOneLine, unshareArguments } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
 import { lacksMounts } from "../support/lacks.ts";
@@ -60,12 +60,18 @@ describe.each([
     expect(readFileSync(`${file}-wal`).equals(wal)).toBe(true);
   });
 
-  test("leaves no files next to a data file that no service has open", async () => {
+  test("leaves nothing beside a closed data file that keeps it from being complete, and nothing beside a backup", async () => {
     const own = folder.newFolder();
     const file = join(own, "plants.db");
     copyFileSync(database, file);
     expect((await runInProcess([command, "--database", file])).code).toBe(0);
-    expect(readdirSync(own)).toEqual(["plants.db"]);
+    // SQLite makes both, and a reader removes no file.
+    expect(readdirSync(own).sort()).toEqual(["plants.db", "plants.db-shm", "plants.db-wal"]);
+    expect(statSync(`${file}-wal`).size).toBe(0);
+    const backup = join(folder.newFolder(), "backup.db");
+    expect((await runInProcess(["backup", backup, "--database", file])).code).toBe(0);
+    expect((await runInProcess([command, "--database", backup])).code).toBe(0);
+    expect(readdirSync(dirname(backup))).toEqual(["backup.db", "backup.db.sha256"]);
   });
 });
 

@@ -1,7 +1,7 @@
 // What has been synced, and in which order, when a plant is acknowledged, a checkpoint ends, or a backup or a restore is done.
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
 import { dirname, join } from "node:path";
 import { inspectWal } from "../../src/storage/sqlite/data-file/wal-file.ts";
@@ -62,10 +62,10 @@ describe.skipIf(lacksSyncShim())("what is synced", () => {
     expect(syncs.seen().find(({ thread }) => threads.has(thread))?.path).toBe(`${folder.dataFile}-wal`);
   });
 
-  test("when the data file is lost is the marker that says so", async () => {
+  test("when the data file is overwritten is the marker that says so", async () => {
     const syncs = recordSyncs(folder.path, "none");
     await using _service = await serveRecorded(folder.dataFile, syncs);
-    rmSync(folder.dataFile);
+    writeFileSync(folder.dataFile, "");
     await eventually(
       () => syncs.paths().includes(`${folder.dataFile}.failure.json.new`),
       "the marker's sync",
@@ -97,8 +97,8 @@ describe.skipIf(lacksSyncShim())("what is synced", () => {
     expect((await plantStore(["backup", backup, "--database", folder.dataFile], syncs)).code).toBe(0);
     // The copy once by SQLite and once by us.
     expect(syncs.paths().slice(-6)).toEqual([
-      `${backup}.partial`,
-      `${backup}.partial`,
+      expect.stringMatching(/b\.db\.partial-\w+$/),
+      expect.stringMatching(/b\.db\.partial-\w+$/),
       `${backup}.sha256`,
       dirname(backup),
       `${folder.dataFile}.last-backup.json.new`,
@@ -113,9 +113,21 @@ describe.skipIf(lacksSyncShim())("what is synced", () => {
     expect((await runInProcess(["backup", backup, "--database", folder.dataFile])).code).toBe(0);
     const syncs = recordSyncs(folder.path, "none");
     expect((await plantStore(["restore", backup, "--database", restored], syncs)).code).toBe(0);
-    const copied = syncs.paths().lastIndexOf(`${restored}.partial`);
+    const copied = syncs.paths().lastIndexOf(`${restored}.replacement`);
     expect(copied).toBeGreaterThanOrEqual(0);
     const folders = [dirname(restored), dirname(dirname(restored)), folder.path];
     expect(syncs.paths().slice(copied)).toEqual(expect.arrayContaining(folders));
+  });
+
+  test("by a restore --replace is the copy, then both names of the old file, and the new one before the WAL is moved", async () => {
+    const backup = join(folder.path, "backup.db");
+    await crashedStore(folder.dataFile, 3);
+    expect((await runInProcess(["backup", backup, "--database", folder.dataFile])).code).toBe(0);
+    const syncs = recordSyncs(folder.path, "none");
+    const args = ["restore", backup, "--replace", "--json", "--database", folder.dataFile];
+    const { before } = JSON.parse((await plantStore(args, syncs)).out);
+    const copied = syncs.paths().lastIndexOf(`${folder.dataFile}.replacement`);
+    const swap = syncs.paths().slice(copied + 1, copied + 6);
+    expect(swap).toEqual([before, folder.path, folder.path, before, folder.path]);
   });
 });
