@@ -1,0 +1,147 @@
+// A data file that someone copies over, or that is missing where there was one: no plant is acknowledged into it, and no start takes
+// it for what it is not.
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { readMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
+import { lastBackupFile } from "../../src/storage/sqlite/data-file/last-backup.ts";
+import { serve } from "../support/command.ts";
+import { crashedStore } from "../support/crashed-store.ts";
+import { eventually } from "../support/eventually.ts";
+import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
+import { createStatus, createUntilRefused, statusOf } from "../support/post-plants.ts";
+import { seedStore } from "../support/seeded-store.ts";
+import { storedPlants } from "../support/stored-plants.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { runInProcess } from "../support/terminal.ts";
+import { startTestService } from "../support/test-service.ts";
+import { accessTokenEnvironment } from "../support/tokens.ts";
+
+const plants = 3000;
+const made = temporaryFolder();
+const store = join(made.path, "plants.db");
+const name = "plants-2026-11-15T02-00-00-000Z.db";
+const backup = join(made.path, name);
+beforeAll(async () => {
+  seedStore(store, { plants });
+  await runInProcess(["backup", backup, "--database", store]);
+});
+afterAll(() => made[Symbol.dispose]());
+
+const folder = useFolderForEachTest();
+const run = (...args: string[]) =>
+  runInProcess([...args, "--database", folder.dataFile], { environment: accessTokenEnvironment });
+
+describe("a data file that is copied over while the service runs under load", () => {
+  test.each([
+    ["a backup", () => backup],
+    ["a closed store", () => store],
+  ])("by %s gets no more plants, and none of its WAL", async (_, from) => {
+    await using service = await serve(["--database", folder.dataFile], {
+      environment: accessTokenEnvironment,
+    });
+    const { acknowledged, refusals } = createUntilRefused(service.url, "under load");
+    await eventually(() => acknowledged.length > 20);
+    spawnSync("cp", [from(), folder.dataFile]);
+    expect(await refusals).toEqual([50302, 50302, 50302, 50302]);
+    expect(await createStatus(service.url, 1)).toBe(503);
+    expect(await statusOf(service.url, "/livez")).toBe(200);
+    expect(await statusOf(service.url, "/readyz")).toBe(503);
+    expect(readMarker(folder.dataFile)).toBe("overwritten");
+    service.child.kill("SIGTERM");
+    expect((await service.ended).code).toBe(1);
+
+    const wal = readFileSync(`${folder.dataFile}-wal`);
+    for (const command of ["serve", "list", "token create --name x", `restore ${backup}`]) {
+      const { code, err } = await run(...command.split(" "));
+      expect([command, code, err]).toEqual([command, 1, expect.stringContaining("restore")]);
+    }
+    const restored = await run("restore", backup, "--replace", "--json");
+    const { before } = JSON.parse(restored.out);
+    expect(readFileSync(join(before, "plants.db-wal")).equals(wal)).toBe(true);
+    await using _again = await startTestService({ database: folder.dataFile });
+    expect(storedPlants(folder.dataFile)).toEqual(storedPlants(backup));
+  });
+});
+
+describe("a backup that is copied over a crashed store, whose WAL was left", () => {
+  beforeEach(async () => {
+    await crashedStore(folder.dataFile, 8, { checkpointed: 3 });
+    copyFileSync(backup, folder.dataFile);
+  });
+
+  test("is refused with the command that moves the WAL away, after which it starts with the backup's plants", async () => {
+    const filesOf = () => ["", "-wal"].map((end) => readFileSync(folder.dataFile + end, "base64"));
+    const before = filesOf();
+    for (const command of ["serve", "list", "verify", "token create --name x", "backup -", "doctor"]) {
+      const { code, out, err } = await run(...command.split(" "));
+      expect([command, code, err + out]).toEqual([
+        command,
+        1,
+        expect.stringContaining(`${folder.dataFile}-wal belongs to another file`),
+      ]);
+    }
+    expect(filesOf()).toEqual(before);
+    const { err } = await run("serve");
+    const [, command = ""] = /`(mkdir .* && mv .*)`/.exec(err) ?? [];
+    expect(spawnSync("sh", ["-c", command]).status).toBe(0);
+    await using service = await startTestService({ database: folder.dataFile });
+    expect(storedPlants(folder.dataFile)).toEqual(storedPlants(backup));
+    expect(await createStatus(service.url, 1)).toBe(200);
+    expect(readFileSync(join(`${folder.dataFile}.other-wal`, "plants.db-wal"), "base64")).toBe(
+      before[1] ?? "",
+    );
+  });
+
+  test("is restored from without that WAL, with a warning", async () => {
+    const restored = join(folder.path, "restored.db");
+    const { code, err } = await runInProcess(["restore", folder.dataFile, "--database", restored]);
+    expect(err).toContain(`${folder.dataFile}-wal is not applied: it does not belong to this file.`);
+    expect(code).toBe(0);
+    expect(storedPlants(restored)).toEqual(storedPlants(backup));
+  });
+});
+
+describe("a data file that is missing", () => {
+  test("is not begun again where the record says that there was one", async () => {
+    {
+      await using _service = await startTestService({ database: folder.dataFile });
+    }
+    rmSync(folder.dataFile);
+    for (const command of ["serve", "token create --name x"]) {
+      const { code, err } = await run(...command.split(" "));
+      expect([command, code, err]).toEqual([
+        command,
+        1,
+        expect.stringContaining(
+          `${lastBackupFile(folder.dataFile)} says that there was one. Is its disk mounted?`,
+        ),
+      ]);
+    }
+    expect(existsSync(folder.dataFile)).toBe(false);
+    // The way on that the sentence names.
+    rmSync(lastBackupFile(folder.dataFile));
+    expect((await run("token", "create", "--name", "x")).code).toBe(0);
+  });
+
+  test("is not begun again where the set folder has a backup of it, though its own disk is empty", async () => {
+    const backups = join(folder.path, "backups");
+    mkdirSync(backups);
+    copyFileSync(backup, join(backups, name));
+    for (const command of ["serve", "token create --name x"]) {
+      const args = [...command.split(" "), "--database", folder.dataFile];
+      const environment = { ...accessTokenEnvironment, PLANT_STORE_BACKUP_FOLDER: backups };
+      const { code, err } = await runInProcess(args, { environment });
+      expect([command, code, err]).toEqual([
+        command,
+        1,
+        expect.stringContaining(`${join(backups, name)} is a backup of one. Is its disk mounted?`),
+      ]);
+    }
+    expect(readdirSync(folder.path)).toEqual(["backups"]);
+    expect((await run("restore", join(backups, name))).code).toBe(0);
+    await using _service = await startTestService({ database: folder.dataFile, "backup-folder": backups });
+    expect(storedPlants(folder.dataFile)).toHaveLength(plants);
+  });
+});
