@@ -1,5 +1,5 @@
 // The failure marker: a small file beside the data file, which tells the next start what happened to it.
-import { readFileSync, rmSync, statSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { codeOf, describeFileError, describeWriteError } from "../../../system/errors.ts";
 import { membersOfJson } from "../../../text/json-text.ts";
@@ -23,6 +23,8 @@ export function whyFailureUnrecorded(path: string, reason: Failure): string | un
   try {
     // The folder may have been deleted too.
     const created = makeDirectory(dirname(path));
+    // One that is there says as much, and its time is that of the first failure, by which the folder for the old files is named.
+    if (reason === "sync-failed" && existsSync(markerFile(path))) return undefined;
     // A failed sync need not be known after a power loss, which empties the page cache too; and this disk may fail again.
     const sync = reason !== "sync-failed";
     replaceFile(markerFile(path), `${JSON.stringify({ reason })}\n`, { sync });
