@@ -17,9 +17,9 @@ import { isSameFile } from "../data-file/inode.ts";
 import { lastBackupFile, whyUnrecorded } from "../data-file/last-backup.ts";
 import { refuseMountPoint } from "../data-file/mount-point.ts";
 import { lockAgainstWriters, lockForWriting } from "../data-file/writer-lock.ts";
-import { inspectDataFile, refuseByTable } from "../opening/data-file-table.ts";
+import { inspectDataFile, ownerOfWal, refuseByTable } from "../opening/data-file-table.ts";
 import { openWithoutWal, refuseUnusable } from "../opening/open-read-only.ts";
-import { folderForOld, replaceBy, replacementFile } from "../opening/swap.ts";
+import { folderForOld, moveWalInto, replaceBy, replacementFile } from "../opening/swap.ts";
 import type { BackupFile } from "./backup.ts";
 import { timeInName } from "./backup-names.ts";
 import { checksumFile, expectedChecksum } from "./checksum.ts";
@@ -146,6 +146,9 @@ function putInPlace(path: string): string {
   makeDirectory(folder);
   const journal = `${path}-journal`;
   if (existsSync(journal)) renameSync(journal, join(folder, basename(journal)));
+  // An interrupted swap left the WAL of the file before.
+  const owner = inspectDataFile(path).verdict === "foreign WAL" ? ownerOfWal(path) : undefined;
+  if (owner !== undefined) moveWalInto(owner, path);
   replaceBy(replacementFile(path), path, folder);
   // Its token is that of the old store.
   const firstToken = firstTokenPath(path);

@@ -1,6 +1,6 @@
 // What a data file is, and what may be done with it: one table, from the bytes of the data file and of its WAL, before SQLite opens
 // either. Opening recovers a WAL, and closing deletes it.
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { dataHeaderBytes, writeMode } from "../data-file/data-file-header.ts";
 import {
@@ -89,13 +89,22 @@ export function refuseByTable(path: string, { verdict, wal }: DataFileState): vo
 /** Moves the WAL to its data file, if a swap was interrupted, or into a folder of its own; with the -shm file if there is one. */
 function moveWalCommand(path: string): string {
   const files = [`${path}-wal`, `${path}-shm`].filter((file) => existsSync(file));
-  const isOwner = (folder: string) => {
-    const old = join(folder, basename(path));
-    return existsSync(old) && !existsSync(`${old}-wal`);
-  };
-  const owner = foldersOfOld(path).findLast(isOwner);
+  const owner = ownerOfWal(path);
   if (owner !== undefined) return `mv ${files.join(" ")} ${owner}/`;
   return `mkdir ${path}.other-wal && mv ${files.join(" ")} ${path}.other-wal/`;
+}
+
+/**
+ * The dated folder with the data file that a WAL beside a copy belongs to, if a swap was interrupted: that file lacks its WAL, and
+ * was put there after the WAL was written.
+ */
+export function ownerOfWal(path: string): string | undefined {
+  const writtenAtMs = statSync(`${path}-wal`).mtimeMs;
+  return foldersOfOld(path).findLast((folder) => {
+    const old = join(folder, basename(path));
+    const lacksWal = kindOf(old) === "in use" && fileSize(`${old}-wal`) === 0;
+    return lacksWal && statSync(folder).mtimeMs >= writtenAtMs;
+  });
 }
 
 /**
