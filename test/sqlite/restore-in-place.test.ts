@@ -1,5 +1,4 @@
 // restore --replace: the backup takes the place of the store, which is moved aside.
-import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import {
@@ -16,17 +15,16 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { readMarker, writeMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
-import { readUseWithoutWal } from "../../src/storage/sqlite/data-file/store-use.ts";
 import {
-  lastBackupFile,
-  readLastBackup,
-  recordLastBackup,
-} from "../../src/storage/sqlite/maintenance/backup-records.ts";
-import { connectReadOnly } from "../../src/storage/sqlite/reading/connect-read-only.ts";
+  markerFile,
+  readMarker,
+  whyFailureUnrecorded,
+} from "../../src/storage/sqlite/data-file/failure-marker.ts";
+import { lastBackupFile, readLastBackup } from "../../src/storage/sqlite/data-file/last-backup.ts";
+import { openForWriting } from "../../src/storage/sqlite/opening/open-for-writing.ts";
+import { openWithoutWal } from "../../src/storage/sqlite/opening/open-read-only.ts";
+import { foldersOfOld } from "../../src/storage/sqlite/opening/swap.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
-import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";
-import { contentsOf, rebuiltFile } from "../../src/storage/sqlite/writing/rebuild.ts";
 import { instantSleeps } from "../support/clock.ts";
 import { unshareArguments } from "../support/command.ts";
 import { crashedStore, emptyingJournal } from "../support/crashed-store.ts";
@@ -89,7 +87,7 @@ const restore = (from: string, ...flags: string[]) =>
   runInProcess(["restore", from, "--replace", "--database", folder.dataFile, ...flags]);
 const namesIn = (path: string) => storedPlants(path).map(({ name }) => name);
 const storeIdOf = (path: string) => {
-  using database = connectReadOnly(path);
+  using database = openWithoutWal(path);
   return database.query<{ id: string }, []>("SELECT id FROM store_id").get()?.id;
 };
 /** The one folder with what was there before. */
@@ -127,18 +125,15 @@ describe("restore --replace", () => {
 
   test("moves what lies beside a closed store into the folder that its JSON names", async () => {
     putOldStore();
-    recordLastBackup(folder.dataFile, 1000);
     writeFileSync(`${folder.dataFile}.first-token`, "secret");
     writeFileSync(`${folder.dataFile}-journal`, emptyingJournal);
-    writeMarker(folder.dataFile, "replaced");
+    whyFailureUnrecorded(folder.dataFile, "overwritten");
     const { out } = await restore(backup, "--json");
     expect(JSON.parse(out)).toMatchObject({ plants: 1, before: beforeFolder() });
     expect(readdirSync(beforeFolder()).sort()).toEqual([
       "plants.db",
       "plants.db-journal",
-      "plants.db.failure.json",
       "plants.db.first-token",
-      "plants.db.last-backup.json",
     ]);
     expect(readMarker(folder.dataFile)).toBeUndefined();
     expect(existsSync(`${folder.dataFile}.first-token`)).toBe(false);
@@ -166,7 +161,7 @@ describe("restore --replace", () => {
     utimesSync(named, new Date(time), new Date("2026-10-01T00:00:00Z"));
     putOldStore();
     await restore(named);
-    expect(await readLastBackup(folder.dataFile)).toMatchObject({ atMs: Date.parse(time) });
+    expect(readLastBackup(folder.dataFile)).toMatchObject({ atMs: Date.parse(time) });
   });
 
   test("without an old store is a plain restore", async () => {
@@ -207,30 +202,6 @@ describe("restore --replace", () => {
     expect(namesIn(folder.dataFile)).toEqual(["backed up"]);
   });
 
-  test("first finishes what an interrupted one has begun, so that its old store stays in its folder", async () => {
-    putOldStore();
-    await restore(backup);
-    // As if that one had been interrupted before it moved the old files.
-    const first = beforeFolder();
-    renameSync(folder.dataFile, rebuiltFile(folder.dataFile));
-    renameSync(join(first, "plants.db"), folder.dataFile);
-    const name = first.slice(folder.path.length + 1);
-    writeMarker(folder.dataFile, "rebuilt", { ...contentsOf(rebuiltFile(folder.dataFile)), folder: name });
-    expect((await restore(backup)).code).toBe(0);
-    expect(namesIn(join(first, "plants.db"))).toEqual(["old"]);
-    expect(namesIn(folder.dataFile)).toEqual(["backed up"]);
-  });
-
-  test("moves a copy that the marker does not describe into the folder of the old store", async () => {
-    putOldStore();
-    writeFileSync(rebuiltFile(folder.dataFile), "another file");
-    writeMarker(folder.dataFile, "rebuilt", { bytes: 1, plants: 1, digest: null, folder: undefined });
-    expect((await restore(backup)).code).toBe(0);
-    expect(namesIn(folder.dataFile)).toEqual(["backed up"]);
-    expect(readFileSync(join(beforeFolder(), "plants.db.rebuilt"), "utf8")).toBe("another file");
-    expect(namesIn(join(beforeFolder(), "plants.db"))).toEqual(["old"]);
-  });
-
   test.skipIf(lacksMounts())("is refused without a change on a disk that has no room for it", async () => {
     const disk = join(folder.path, "disk");
     mkdirSync(disk);
@@ -244,34 +215,50 @@ describe("restore --replace", () => {
   });
 });
 
-describe("restore after an interrupted restore --replace", () => {
-  const restoreNew = () => runInProcess(["restore", backup, "--database", folder.dataFile]);
-
-  /** Interrupted after the old files were moved: the copy is complete, and there is no data file. */
-  async function interrupted(): Promise<void> {
-    await storeOf(rebuiltFile(folder.dataFile), ["restored"]);
-    const copy = contentsOf(rebuiltFile(folder.dataFile));
-    writeMarker(folder.dataFile, "rebuilt", { ...copy, folder: "plants.db.before-it" });
+describe("restore --replace that was interrupted after the copy took the place of the old file", () => {
+  /** The old WAL is beside the copy, and the old data file in its dated folder. */
+  async function interrupted(): Promise<string> {
+    putCrashedStore();
+    expect((await restore(backup)).code).toBe(0);
+    const old = beforeFolder();
+    renameSync(join(old, "plants.db-wal"), `${folder.dataFile}-wal`);
+    return old;
   }
 
-  test("is refused with the sentence of the other commands, and leaves the copy to the next start", async () => {
-    await interrupted();
-    const { code, err } = await restoreNew();
-    const list = await runInProcess(["list", "--database", folder.dataFile]);
-    expect(err).toContain("that was interrupted: start the service on it once to finish that.");
-    expect(err).toBe(list.err);
-    expect(code).toBe(1);
+  test("is refused by a start with the command that completes it, after which both stores are whole", async () => {
+    const old = await interrupted();
+    const command = `mv ${folder.dataFile}-wal ${old}/`;
+    expect(() => openForWriting(folder.dataFile)).toThrow(`move that WAL away: \`${command}\`.`);
+    expect(spawnSync("sh", ["-c", command]).status).toBe(0);
     openAsNextStart(folder.dataFile);
-    expect(namesIn(folder.dataFile)).toEqual(["restored"]);
+    expect(namesIn(folder.dataFile)).toEqual(["backed up"]);
+    expect(storedPlants(join(old, "plants.db"))).toHaveLength(3);
   });
 
-  test("needs no start if the copy is gone, as a start has nothing to finish", async () => {
-    await interrupted();
-    rmSync(rebuiltFile(folder.dataFile));
-    expect((await restoreNew()).code).toBe(0);
-    expect(readMarker(folder.dataFile)).toBeUndefined();
+  test("is completed by the same command again, after which both stores are whole", async () => {
+    const old = await interrupted();
+    expect((await restore(backup)).code).toBe(0);
+    openAsNextStart(folder.dataFile);
     expect(namesIn(folder.dataFile)).toEqual(["backed up"]);
+    expect(storedPlants(join(old, "plants.db"))).toHaveLength(3);
   });
+});
+
+test("the WAL of a crashed store under a copied backup is moved to none of the stores that were replaced before", async () => {
+  putOldStore();
+  await restore(backup);
+  putStoreWithoutWal();
+  // So that it gets a folder of its own.
+  const [first = ""] = foldersOfOld(folder.dataFile);
+  renameSync(first, `${folder.dataFile}.before-2026-11-15T02-00-00-000Z`);
+  expect((await restore(folder.dataFile)).code).toBe(0);
+  putCrashedStore();
+  const { atime, mtime } = statSync(`${folder.dataFile}-wal`);
+  utimesSync(`${folder.dataFile}-wal`, atime, new Date(mtime.getTime() + 1000));
+  copyFileSync(backup, folder.dataFile);
+  expect(() => openForWriting(folder.dataFile)).toThrow(
+    `mv ${folder.dataFile}-wal ${folder.dataFile}.other-wal/`,
+  );
 });
 
 test.skipIf(lacksMounts())("restore --replace refuses a data file that is mounted by itself", async () => {
@@ -285,31 +272,16 @@ test.skipIf(lacksMounts())("restore --replace refuses a data file that is mounte
 });
 
 describe("restore --replace with the data file itself", () => {
-  test("gives one that has lost its WAL a new id and the mark of a closed one, with a warning", async () => {
+  test("makes one that has lost its WAL a new store, with a warning, and keeps it", async () => {
     putStoreWithoutWal();
-    const idBefore = storeIdOf(folder.dataFile);
+    const before = readFileSync(folder.dataFile);
     const { code, err } = await restore(folder.dataFile);
     expect(err).toContain("it lacks the plants that were only there");
     expect(code).toBe(0);
-    expect(storeIdOf(folder.dataFile)).not.toBe(idBefore);
-    expect(readUseWithoutWal(folder.dataFile)).toBe("closed");
-    expect(readdirSync(folder.path).filter((name) => name.includes(".before-"))).toEqual([]);
+    expect(readFileSync(join(beforeFolder(), "plants.db")).equals(before)).toBe(true);
+    expect(storeIdOf(folder.dataFile)).not.toBe(storeIdOf(join(beforeFolder(), "plants.db")));
     openAsNextStart(folder.dataFile);
     expect(storedPlants(folder.dataFile)).toHaveLength(3);
-  });
-
-  test("accepts a copy that SQLite made of a running service's file", async () => {
-    const source = join(folder.path, "running.db");
-    await using store = new SqliteStore(source);
-    await store.plants.create([testPlant(1)], 1);
-    {
-      using database = new Database(source, { readonly: true });
-      database.run("VACUUM INTO ?", [folder.dataFile]);
-    }
-    expect(() => openForWriting(folder.dataFile)).toThrow("it lacks the plants");
-    expect((await restore(folder.dataFile)).code).toBe(0);
-    openAsNextStart(folder.dataFile);
-    expect(namesIn(folder.dataFile)).toEqual(["fern"]);
   });
 
   test("refuses a damaged one", async () => {
@@ -318,6 +290,7 @@ describe("restore --replace with the data file itself", () => {
     writeFileSync(folder.dataFile, bytes.fill(0, 4096, 8192));
     expect((await restore(folder.dataFile)).code).toBe(1);
     expect(readFileSync(folder.dataFile).equals(bytes)).toBe(true);
+    expect(foldersOfOld(folder.dataFile)).toEqual([]);
   });
 
   test("accepts the file that replaced the store's own, without the WAL of that", async () => {
@@ -325,40 +298,36 @@ describe("restore --replace with the data file itself", () => {
     const wal = readFileSync(`${folder.dataFile}-wal`);
     await storeOf(join(folder.path, "other.db"), ["other"]);
     renameSync(join(folder.path, "other.db"), folder.dataFile);
-    writeMarker(folder.dataFile, "replaced");
+    whyFailureUnrecorded(folder.dataFile, "overwritten");
     expect((await restore(folder.dataFile)).code).toBe(0);
     expect(readMarker(folder.dataFile)).toBeUndefined();
     expect(namesIn(folder.dataFile)).toEqual(["other"]);
     expect(readFileSync(join(beforeFolder(), "plants.db-wal")).equals(wal)).toBe(true);
   });
 
-  test("refuses a damaged one that replaced the store's own, again and again", async () => {
+  test("refuses a damaged one that replaced the store's own, and changes nothing", async () => {
     putCrashedStore();
+    const wal = readFileSync(`${folder.dataFile}-wal`);
     const other = join(folder.path, "other.db");
     seedStore(other, { plants: 60 });
     damageIdIndex(other);
     renameSync(other, folder.dataFile);
-    writeMarker(folder.dataFile, "replaced");
-    const first = await restore(folder.dataFile);
-    expect(first.err).toStartWith(
-      `plant-store: ${folder.dataFile} is damaged: the index of ids does not lead to the plant with seq 1`,
-    );
-    expect(first.err).toEndWith(`; restore it from a backup. Its WAL was moved to ${beforeFolder()}.\n`);
-    expect(first.code).toBe(1);
+    whyFailureUnrecorded(folder.dataFile, "overwritten");
+    const { code, err } = await restore(folder.dataFile);
+    expect(err).toContain(`The copy of ${folder.dataFile} is damaged: row 1 missing from index`);
+    expect(code).toBe(1);
     expect(() => openForWriting(folder.dataFile)).toThrow("was deleted, replaced or overwritten");
-    // It makes no second folder.
-    const second = await restore(folder.dataFile);
-    expect(second.err).toEndWith("; restore it from a backup.\n");
-    expect(second.code).toBe(1);
-    expect(existsSync(join(beforeFolder(), "plants.db-wal"))).toBe(true);
+    expect(readFileSync(`${folder.dataFile}-wal`).equals(wal)).toBe(true);
+    expect(foldersOfOld(folder.dataFile)).toEqual([]);
   });
 
-  test("leaves the marker of a failed fsync to the next start", async () => {
-    putStoreWithoutWal();
-    writeMarker(folder.dataFile, "sync-failed");
+  test("after a failed fsync is the copy that a start would make", async () => {
+    putCrashedStore();
+    whyFailureUnrecorded(folder.dataFile, "sync-failed");
     expect((await restore(folder.dataFile)).code).toBe(0);
-    expect(readMarker(folder.dataFile)).toBe("sync-failed");
-    openAsNextStart(folder.dataFile);
+    expect(existsSync(markerFile(folder.dataFile))).toBe(false);
+    expect(openAsNextStart(folder.dataFile)).toEqual({ rebuilt: false });
     expect(storedPlants(folder.dataFile)).toHaveLength(3);
+    expect(storedPlants(join(beforeFolder(), "plants.db"))).toHaveLength(3);
   });
 });

@@ -1,19 +1,11 @@
 // What a restore and verify check of a backup: its checksum, its digests and its size; and what a restore finds at its target.
 // restore-in-place.test.ts has --replace.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import {
-  copyFileSync,
-  existsSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  truncateSync,
-  writeFileSync,
-} from "node:fs";
+import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { plantStore } from "../support/command.ts";
+import { foldersOfOld } from "../../src/storage/sqlite/opening/swap.ts";
+import { expectOneLine, plantStore, startPlantStore } from "../support/command.ts";
 import { emptyingJournal } from "../support/crashed-store.ts";
-import { damageIdIndex } from "../support/damaged-index.ts";
 import { eventually } from "../support/eventually.ts";
 import { changePlant, seedStore } from "../support/seeded-store.ts";
 import { storedPlants } from "../support/stored-plants.ts";
@@ -102,17 +94,25 @@ describe("a backup without its checksum", () => {
     const quiet = await restore(backup, folder.newPath(), "--quiet");
     expect(quiet.err).toStartWith(`plant-store: ${backup}.sha256 is missing`);
   });
+});
 
-  test("is not restored if it is truncated within its last page, which SQLite does not notice", async () => {
-    const backup = newBackup();
-    const restored = folder.newPath();
-    rmSync(`${backup}.sha256`);
-    truncateSync(backup, statSync(backup).size - 2048);
-    const { code, err } = await restore(backup, restored);
-    expect(err).toMatch(/is damaged: it has \d+ of \d+ bytes/);
-    expect(code).toBe(1);
-    expect(existsSync(restored)).toBe(false);
-  });
+test.each<[how: string, harm: (bytes: Buffer) => Uint8Array]>([
+  ["truncated within its last page, which SQLite does not notice", (bytes) => bytes.subarray(0, -2048)],
+  ["truncated in the middle", (bytes) => bytes.subarray(0, 81_920)],
+  ["with a schema of zeros", (bytes) => bytes.fill(0, 100, 4096)],
+  ["with a page of zeros among its plants", (bytes) => bytes.fill(0, 81_920, 86_016)],
+])("a backup %s is not restored, and another one is needed", async (_, harm) => {
+  const backup = newBackup();
+  const restored = folder.newPath();
+  rmSync(`${backup}.sha256`);
+  writeFileSync(backup, harm(readFileSync(backup)));
+  const { code, err } = await restore(backup, restored);
+  expect(err).toContain(backup);
+  expect(err).toEndWith("use another backup.\n");
+  expect(err).not.toContain("restore it from");
+  expectOneLine(err);
+  expect(code).toBe(1);
+  expect(existsSync(restored)).toBe(false);
 });
 
 test.each(["-wal", "-journal"])("restore does not overwrite a %s file beside its target", async (end) => {
@@ -123,12 +123,13 @@ test.each(["-wal", "-journal"])("restore does not overwrite a %s file beside its
   expect(readFileSync(target + end).equals(emptyingJournal)).toBe(true);
 });
 
-test("a rollback journal that an interrupted restore left does not empty the restored file", async () => {
+test("a restore removes what an interrupted one left", async () => {
   const target = folder.newPath();
-  writeFileSync(`${target}.partial-journal`, emptyingJournal);
-  const { err } = await restore(backedUp, target);
-  expect(err).toContain("3,000 plants");
+  writeFileSync(`${target}.replacement`, "SQLite format 3\0 and so on");
+  writeFileSync(`${target}.replacement-journal`, emptyingJournal);
+  expect((await restore(backedUp, target)).code).toBe(0);
   expect(storedPlants(target)).toEqual(storedPlants(database));
+  expect(existsSync(`${target}.replacement-journal`)).toBe(false);
 });
 
 test("restore refuses a folder instead of a backup", async () => {
@@ -137,24 +138,26 @@ test("restore refuses a folder instead of a backup", async () => {
 });
 
 test.skipIf(lacksSyncShim())(
-  "a copy that is damaged while it becomes a new store is not restored",
+  "Ctrl-C ends restore --replace at once, in the middle of a statement, and the old store stays",
   async () => {
     using own = temporaryFolder();
-    const small = join(own.path, "plants.db");
-    const backup = join(own.path, "backup.db");
-    const restored = join(own.path, "restored.db");
-    seedStore(small, { plants: 60 });
-    expect((await runInProcess(["backup", backup, "--database", small])).code).toBe(0);
-    // The copy has been checked once, when its new store id is written.
-    const syncs = recordSyncs(own.path, ".partial-wal", "hang");
+    const target = join(own.path, "plants.db");
+    copyFileSync(database, target);
+    const old = readFileSync(target);
+    // SQLite syncs the copy at the end of its statement.
+    const syncs = recordSyncs(own.path, ".replacement", "hang");
     syncs.injectFault();
-    const restoring = plantStore(["restore", backup, "--database", restored], syncs);
-    await eventually(() => syncs.paths().includes(`${restored}.partial-wal`));
-    damageIdIndex(`${restored}.partial`);
+    const args = ["restore", backedUp, "--replace", "--database", target];
+    await using restoring = startPlantStore(args, syncs);
+    await eventually(() => syncs.paths().includes(`${target}.replacement`));
+    restoring.child.kill("SIGINT");
+    const { code, err } = await restoring.ended;
+    expect(code).toBe(130);
+    expect(err).toStartWith("Interrupted while copying");
+    expect(readFileSync(target).equals(old)).toBe(true);
+    expect(foldersOfOld(target)).toEqual([]);
     syncs.removeFault();
-    const { code, err } = await restoring;
-    expect(code).toBe(1);
-    expect(err).toContain("The copy is damaged");
-    expect(existsSync(restored)).toBe(false);
+    expect((await plantStore(args, syncs)).code).toBe(0);
+    expect(readdirSync(own.path).filter((name) => name.includes("replacement"))).toEqual([]);
   },
 );
