@@ -112,24 +112,34 @@ test("a start copies a data file of 1.2.1 whose fsync failed into a new file", a
   expect(existsSync(`${file}.failure.json`)).toBe(false);
 });
 
-test("a replacement that 1.2.1 began is finished by a restore, and not by a start", async () => {
-  using folder = temporaryFolder();
-  const file = copyInto(folder.path, { name: "in-use.db", endings: ["", "-wal"] });
-  copyFileSync(join(fixtures, "backup.db"), `${file}.rebuilt`);
-  copyFileSync(join(fixtures, "rebuilt.json"), `${file}.failure.json`);
-  await expect(startOpenService(file)).rejects.toThrow("1.2.1 was interrupted while it replaced");
-  const restored = await runInProcess(["restore", `${file}.rebuilt`, "--replace", "--database", file]);
-  expect(restored.code).toBe(0);
-  await expectServed(file, { plants: extremes, tokens: ofDataFile });
-  expect(storedPlants(file)).toHaveLength(1035);
-});
-
-test("a start refuses a data file of 1.2.1 that was replaced while it was open", async () => {
-  using folder = temporaryFolder();
-  const file = copyInto(folder.path, { name: "closed.db", endings: [""] });
-  copyFileSync(join(fixtures, "replaced.json"), `${file}.failure.json`);
-  await expect(startOpenService(file)).rejects.toThrow("overwritten while the service ran");
-});
+test.each([
+  [
+    "was replaced while it was open",
+    "replaced.json",
+    "overwritten while the service ran: run `plant-store restore FILE --replace`",
+  ],
+  [
+    "1.2.1 was replacing when it was interrupted",
+    "rebuilt.json",
+    "1.2.1 was interrupted while it replaced",
+  ],
+])(
+  "a start refuses a data file of 1.2.1 that %s, and restore --replace takes its place",
+  async (_, marker, says) => {
+    using folder = temporaryFolder();
+    const file = copyInto(folder.path, { name: "in-use.db", endings: ["", "-wal"] });
+    // What 1.2.1 was putting in its place.
+    copyFileSync(join(fixtures, "backup.db"), `${file}.rebuilt`);
+    copyFileSync(join(fixtures, marker), `${file}.failure.json`);
+    await expect(startOpenService(file)).rejects.toThrow(says);
+    const refused = await runInProcess(["list", "--database", file]);
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining(says) });
+    const restore = ["restore", `${file}.rebuilt`, "--replace", "--database", file];
+    expect(await runInProcess(restore)).toMatchObject({ code: 0 });
+    await expectServed(file, { plants: extremes, tokens: ofDataFile });
+    expect(storedPlants(file)).toHaveLength(1035);
+  },
+);
 
 test("a data file of 1.2.1 keeps its plants through a later migration", () => {
   using folder = temporaryFolder();
