@@ -82,7 +82,8 @@ export class DataFileWatch {
    * so. To be called on the thread that writes, so that none of its own writes is in progress.
    */
   checkAndReport(): boolean {
-    const loss = this.#findMoved() ?? this.#findOverwritten();
+    // The worse news first: SQLite deletes the WAL of a data file that was emptied.
+    const loss = this.#findOverwritten() ?? this.#findMoved();
     if (loss === undefined) return true;
     this.stop();
     this.#lost(loss);
