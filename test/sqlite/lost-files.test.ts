@@ -1,4 +1,5 @@
 // A data file or its WAL is lost or replaced while the service runs. lost-shm.test.ts loses the -shm file.
+import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import {
   copyFileSync,
@@ -113,6 +114,19 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     expect(failure.message).toStartWith(reason);
     expect(readMarker(folder.dataFile)).toBe(marker);
     expect(statSync(`${folder.dataFile}-wal`).size).toBeGreaterThan(0);
+  });
+
+  test("counts as overwritten if it is emptied, although SQLite then deletes its WAL", async () => {
+    const store = new SqliteStore(folder.dataFile);
+    await store.plants.create([testPlant(1)], Date.now());
+    writeFileSync(folder.dataFile, "");
+    {
+      using other = new Database(folder.dataFile);
+      other.query("SELECT name FROM sqlite_schema").all();
+    }
+    expect(existsSync(`${folder.dataFile}-wal`)).toBe(false);
+    await store[Symbol.asyncDispose]();
+    expect(readMarker(folder.dataFile)).toBe("overwritten");
   });
 
   test.skipIf(lacksMounts())(
