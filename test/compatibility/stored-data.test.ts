@@ -113,16 +113,8 @@ test("a start copies a data file of 1.2.1 whose fsync failed into a new file", a
 });
 
 test.each([
-  [
-    "was replaced while it was open",
-    "replaced.json",
-    "overwritten while the service ran: run `plant-store restore FILE --replace`",
-  ],
-  [
-    "1.2.1 was replacing when it was interrupted",
-    "rebuilt.json",
-    "1.2.1 was interrupted while it replaced",
-  ],
+  ["was replaced while it was open", "replaced.json", "overwritten while the service ran"],
+  ["1.2.1 was replacing when it was interrupted", "rebuilt.json", "1.2.1 was interrupted while it replaced"],
 ])(
   "a start refuses a data file of 1.2.1 that %s, and restore --replace takes its place",
   async (_, marker, says) => {

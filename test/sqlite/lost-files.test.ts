@@ -34,8 +34,7 @@ const folder = useFolderForEachTest();
 
 const lostInLog = "the data file was lost";
 
-const replaced =
-  "was deleted, replaced or overwritten while the service ran: run `plant-store restore FILE --replace`";
+const replaced = "overwritten while the service ran";
 
 // Elsewhere there is no /proc, and a backup has to be restored.
 const noProc = lacks("/proc", process.platform !== "linux");

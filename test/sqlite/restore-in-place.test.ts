@@ -316,7 +316,7 @@ describe("restore --replace with the data file itself", () => {
     const { code, err } = await restore(folder.dataFile);
     expect(err).toContain(`The copy of ${folder.dataFile} is damaged: row 1 missing from index`);
     expect(code).toBe(1);
-    expect(() => openForWriting(folder.dataFile)).toThrow("was deleted, replaced or overwritten");
+    expect(() => openForWriting(folder.dataFile)).toThrow("overwritten while the service ran");
     expect(readFileSync(`${folder.dataFile}-wal`).equals(wal)).toBe(true);
     expect(foldersOfOld(folder.dataFile)).toEqual([]);
   });
