@@ -9,7 +9,7 @@ import { makeDirectory, refuseEndless, replaceFile, syncDirectory } from "./dura
 /**
  * What happened to the data file while it was open:
  * - a sync failed, so pages that the kernel marks clean may not be on disk, and everything has to be copied into a new file;
- * - another program wrote to it, so a checkpoint may have mixed two files.
+ * - another program wrote to it, put another file in its place, or removed its WAL: what is there now is not the store.
  */
 export type Failure = "sync-failed" | "overwritten";
 
@@ -56,7 +56,7 @@ export function removeMarker(path: string): void {
 export function refuseMarked(path: string, marker: Marker | undefined): void {
   if (marker === "overwritten")
     throw new DataFileProblem(
-      `${path} was overwritten while the service ran, and may be a mixture of two files: run \`plant-store restore BACKUP --replace\`; or, to use the file that is there now, name ${path} itself as the backup.`,
+      `${path} was replaced or overwritten, or lost its WAL, while the service ran: run \`plant-store restore FILE --replace\` with a copy made from the running process, or with a backup; or, to use the file that is there now, with ${path} itself.`,
     );
   if (marker === "unfinished")
     throw new DataFileProblem(

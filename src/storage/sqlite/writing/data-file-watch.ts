@@ -106,8 +106,8 @@ export class DataFileWatch {
       ["WAL", `${path}-wal`, files.wal],
     ] as const)
       if (!isAtPath(at, handle)) {
-        // Beside another file, what is there of ours must not be applied to it.
-        const Loss = existsSync(at) ? DataFileOverwritten : DataFileReplaced;
+        // What is at the path now must not be used, nor a WAL be begun beside it. Where nothing is, the record says what was.
+        const Loss = existsSync(path) ? DataFileOverwritten : DataFileReplaced;
         return new Loss(`The ${file} was deleted or replaced while it was open.`);
       }
     // The data file and the WAL have everything, and a start recovers them.
