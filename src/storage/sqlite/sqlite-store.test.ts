@@ -12,9 +12,9 @@ import { StoreUnavailable } from "../../plants/plant-store.ts";
 import { DataFileProblem } from "./data-file/data-file-problem.ts";
 import { readUseWithoutWal } from "./data-file/store-use.ts";
 import { hasWriter } from "./data-file/writer-lock.ts";
+import { openForWriting } from "./opening/open-for-writing.ts";
 import { SqliteAudit } from "./sqlite-audit.ts";
 import { SqliteStore } from "./sqlite-store.ts";
-import { openForWriting } from "./writing/open-for-writing.ts";
 import { Writer } from "./writing/writer.ts";
 
 /** A data file with an index that calls a function of an extension, which only the operator's own sqlite3 has loaded. */

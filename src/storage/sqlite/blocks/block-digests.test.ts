@@ -5,10 +5,9 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { createEmptyStore } from "../../../../test/support/seeded-store.ts";
 import { testPlant, testPlants } from "../../../../test/support/stored-plants.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
-import { checkpoint } from "../data-file/connect.ts";
-import { verifyDataFile } from "../maintenance/verify.ts";
+import { verifyDataFile } from "../copying/verify.ts";
+import { checkpoint, connect } from "../data-file/connect.ts";
 import { SqliteStore } from "../sqlite-store.ts";
-import { openDatabase } from "../writing/open-for-writing.ts";
 import { BlockDigests, storedDigests } from "./block-digests.ts";
 import { BlockSummaries } from "./block-summaries.ts";
 import { describeEachBlock } from "./blocks.ts";
@@ -20,7 +19,7 @@ afterAll(() => folder[Symbol.dispose]());
 function emptyStore(): { readonly file: string; readonly database: Database } {
   const file = folder.newPath();
   createEmptyStore(file);
-  return { file, database: openDatabase(file, { mayCreate: false, mayMigrate: false }) };
+  return { file, database: connect(file, 0) };
 }
 
 /** Inserts plants and then tells the summaries, in one transaction. */
@@ -199,7 +198,7 @@ test("a row that is damaged while its block is filled leaves the block without a
   const type = bytes.indexOf("Fern 500") - 6;
   bytes.writeUInt8(bytes.readUInt8(type) - 1, type);
   writeFileSync(file, bytes);
-  using damaged = openDatabase(file, { mayCreate: false, mayMigrate: false });
+  using damaged = connect(file, 0);
   insert(damaged, seqs(1001, 1024));
   expect(storedDigests(damaged).size).toBe(0);
 });

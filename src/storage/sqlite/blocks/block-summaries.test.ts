@@ -7,7 +7,7 @@ import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import type { PageRequest, PlantFilter } from "../../../plants/plant-archive.ts";
 import type { PlantToStore } from "../../../plants/plant-store.ts";
 import { dayMs, minuteMs } from "../../../text/duration.ts";
-import { verifyDataFile } from "../maintenance/verify.ts";
+import { verifyDataFile } from "../copying/verify.ts";
 import { selectQueries } from "../reading/match-queries.ts";
 import { SqliteStore } from "../sqlite-store.ts";
 import { BlockSummaries, lastSummarised } from "./block-summaries.ts";

@@ -15,18 +15,15 @@ test("backups are in the order of their times, whatever the order of the folder"
   expect(names.backupsAmong([backup, earlier.name])).toEqual([earlier, { name: backup, atMs }]);
 });
 
-test("a backup that is not complete is not among the backups", () => {
-  const partial = `${backup}.partial`;
-  expect(names.backupsAmong([partial])).toEqual([]);
-  expect(names.partialsAmong([partial])).toEqual([{ name: partial, atMs }]);
-});
-
-test.each([
-  ["the data file", "plants.db"],
-  ["a backup of another data file", "plants-old-2026-11-15T02-00-00-007Z.db"],
-  ["a checksum file", `${backup}.sha256`],
-  ["a time that does not exist", "plants-2026-13-15T02-00-00-007Z.db"],
-  ["a name of the operator's own", "plants-before-the-update.db"],
-])("%s does not count as a backup", (_, name) => {
-  expect(names.backupsAmong([name])).toEqual([]);
+test("nothing else counts as a backup, such as the data file or a copy that is not complete", () => {
+  const others = [
+    "plants.db",
+    "plants-old-2026-11-15T02-00-00-007Z.db",
+    "plants-2026-13-15T02-00-00-007Z.db",
+    "plants-before-the-update.db",
+    `${backup}.sha256`,
+    `${backup}.partial-0123456789ab`,
+  ];
+  expect(names.backupsAmong(others)).toEqual([]);
+  expect([backup, ...others].filter((name) => names.isBackup(name))).toEqual([backup]);
 });

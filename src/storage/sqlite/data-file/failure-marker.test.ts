@@ -1,26 +1,66 @@
-import { expect, test } from "bun:test";
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { afterAll, expect, test } from "bun:test";
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
-import { markerFile, readMarker } from "./failure-marker.ts";
+import {
+  markerFile,
+  readMarker,
+  refuseMarked,
+  removeMarker,
+  whyFailureUnrecorded,
+} from "./failure-marker.ts";
 
-test.each(["", '{"reason":"repl', "{}"])("a marker truncated to %j means a failed sync", (text) => {
-  using folder = temporaryFolder();
-  const path = join(folder.path, "marked.db");
+const folder = temporaryFolder();
+afterAll(() => folder[Symbol.dispose]());
+
+function marked(text: string): string {
+  const path = folder.newPath();
   writeFileSync(markerFile(path), text);
-  expect(readMarker(path)).toBe("sync-failed");
+  return path;
+}
+
+test("a marker is read as it was written, in a folder that was deleted too, and removed", () => {
+  for (const reason of ["sync-failed", "overwritten"] as const) {
+    const path = join(folder.newPath("deleted"), "plants.db");
+    expect(readMarker(path)).toBeUndefined();
+    expect(whyFailureUnrecorded(path, reason)).toBeUndefined();
+    expect(readMarker(path)).toBe(reason);
+    removeMarker(path);
+    expect(existsSync(markerFile(path))).toBe(false);
+  }
 });
 
-test("a marker that cannot be read is an error", () => {
-  using folder = temporaryFolder();
-  const path = join(folder.path, "marked.db");
+test("a marker that cannot be written is reported", () => {
+  const path = folder.newPath();
+  mkdirSync(join(markerFile(path), "in the way"), { recursive: true });
+  expect(whyFailureUnrecorded(path, "overwritten")).toContain("it is a directory");
+});
+
+test("a marker that a failed sync has truncated means a failed sync", () => {
+  const read = ["", '{"reason":"repl', "{}"].map((text) => readMarker(marked(text)));
+  expect(read).toEqual(["sync-failed", "sync-failed", "sync-failed"]);
+});
+
+test("what 1.2.1 recorded is refused, with what to do", () => {
+  const replaced = marked('{"reason":"replaced"}');
+  expect(() => refuseMarked(replaced, readMarker(replaced))).toThrow(
+    /was deleted, replaced or overwritten .*: run `plant-store restore FILE --replace`/,
+  );
+  const rebuilt = marked('{"reason":"rebuilt","digest":"0"}');
+  expect(() => refuseMarked(rebuilt, readMarker(rebuilt))).toThrow(
+    `plant-store 1.2.1 was interrupted while it replaced ${rebuilt} by ${rebuilt}.rebuilt: run \`plant-store restore FILE --replace\` with that file`,
+  );
+  const failed = marked('{"reason":"sync-failed"}');
+  expect(() => refuseMarked(failed, readMarker(failed))).not.toThrow();
+});
+
+test("a marker that cannot be read is an error, also a link to a device: reading it might not end", () => {
+  const path = folder.newPath();
   mkdirSync(markerFile(path));
   expect(() => readMarker(path)).toThrow(/records a failure and cannot be read: it is a directory\.$/);
-});
-
-test("a marker that is a link to a device is an error, since reading it might not end", () => {
-  using folder = temporaryFolder();
-  const path = join(folder.path, "marked.db");
-  symlinkSync("/dev/zero", markerFile(path));
-  expect(() => readMarker(path)).toThrow(`${markerFile(path)} is not a small regular file; move it away.`);
+  const endless = folder.newPath();
+  symlinkSync("/dev/zero", markerFile(endless));
+  expect(() => readMarker(endless)).toThrow(
+    `${markerFile(endless)} is not a small regular file; move it away.`,
+  );
 });

@@ -13,16 +13,16 @@ function createTable(file: string, name: string): void {
   database.run(`CREATE TABLE ${name} (x)`);
 }
 
-test("a data file that a start rebuilds while a command opens it is opened again, without the old file", () => {
+test("a data file that a start replaces while a command opens it is opened again, without the old file", () => {
   const path = folder.newPath();
-  const rebuilt = `${path}.rebuilt`;
+  const replacement = `${path}.replacement`;
   createTable(path, "old_one");
-  createTable(rebuilt, "new_one");
+  createTable(replacement, "new_one");
   const connections: Database[] = [];
   using database = openUnmoved(path, () => {
     const connection = new Database(path);
     connections.push(connection);
-    if (connections.length === 1) renameSync(rebuilt, path);
+    if (connections.length === 1) renameSync(replacement, path);
     return connection;
   });
   expect(database.query("SELECT name FROM sqlite_schema").all()).toEqual([{ name: "new_one" }]);

@@ -1,8 +1,7 @@
 import { expect, spyOn, test } from "bun:test";
-import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createEmptyStore } from "../../../../test/support/seeded-store.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
-import { connectReadOnly } from "../reading/connect-read-only.ts";
 import { ImmutableDatabase } from "./connect.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
 import { readUseWithoutWal } from "./store-use.ts";
@@ -18,26 +17,17 @@ test("a data file that cannot be read is a problem, since it may say that it nee
   expect(() => readUseWithoutWal(path)).toThrow(`${path} cannot be opened: it failed.`);
 });
 
-test.each([
-  ["a path without a file", () => {}],
-  ["an empty file", (path: string) => writeFileSync(path, "")],
-  ["a file of another format", (path: string) => writeFileSync(path, "not a database".repeat(100))],
-  ["a folder", (path: string) => mkdirSync(path)],
-])("%s has no mark", (_, make) => {
-  using folder = temporaryFolder();
-  const path = folder.newPath();
-  make(path);
-  expect(readUseWithoutWal(path)).toBeUndefined();
-});
-
-test("a connection beside a lock file that cannot be opened is closed, and leaves the WAL to a writer", () => {
+test("a file that is damaged, or no database, has no mark", () => {
   using folder = temporaryFolder();
   const path = folder.newPath();
   createEmptyStore(path);
-  const database = connectReadOnly(path);
-  rmSync(`${path}.lock`, { force: true });
-  mkdirSync(`${path}.lock`);
-  database.close();
-  expect(() => database.run("SELECT 1")).toThrow("closed");
-  expect(existsSync(`${path}-wal`)).toBe(true);
+  const sound = readFileSync(path);
+  const contents = ["", "not a database".repeat(100), Buffer.from(sound).fill(0xff, 100, 1000)];
+  const marks = contents.map((content) => {
+    writeFileSync(path, content);
+    return readUseWithoutWal(path);
+  });
+  expect(marks).toEqual([undefined, undefined, undefined]);
+  writeFileSync(path, sound);
+  expect(readUseWithoutWal(path)).toBe("closed");
 });

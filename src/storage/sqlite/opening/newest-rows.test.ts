@@ -6,7 +6,7 @@ import { testPlant } from "../../../../test/support/stored-plants.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { runInProcess } from "../../../../test/support/terminal.ts";
 import { SqliteStore } from "../sqlite-store.ts";
-import { openForWriting } from "../writing/open-for-writing.ts";
+import { openForWriting } from "./open-for-writing.ts";
 
 const plants = 3000;
 const pageBytes = 4096;
@@ -59,23 +59,32 @@ function pageOf(file: string, text: string): number {
   return Math.floor(at / pageBytes) + 1;
 }
 
-test.each([
-  "plants",
-  "sqlite_autoindex_plants_1",
-  "block_times",
-  "block_names",
-  "block_tags",
-  "tokens",
-  "sqlite_autoindex_tokens_1",
-  "audit_trail",
-])("a start refuses a file in which the root page of %s was lost", (name) => {
-  const file = changed((path) => zeroPage(path, rootOf(path, name)));
-  expect(() => openForWriting(file)).toThrow(/is damaged/);
+test("a start refuses a file in which the root page of a table or an index was lost", () => {
+  const roots = [
+    "plants",
+    "sqlite_autoindex_plants_1",
+    "block_times",
+    "block_names",
+    "block_tags",
+    "tokens",
+    "sqlite_autoindex_tokens_1",
+    "audit_trail",
+  ];
+  for (const name of roots) {
+    const file = changed((path) => zeroPage(path, rootOf(path, name)));
+    expect(() => openForWriting(file), name).toThrow(/is damaged/);
+  }
 });
 
-test.each([2000, 2500, 2990])("a start refuses a file that lost the page of plant %d", (seq) => {
-  const file = changed((path) => zeroPage(path, pageOf(path, `plant ${seq}`)));
-  expect(() => openForWriting(file)).toThrow(/is damaged/);
+test("a start refuses a file that lost the page of one of its newest plants, or its last page", () => {
+  for (const seq of [2000, 2500, 2990]) {
+    const file = changed((path) => zeroPage(path, pageOf(path, `plant ${seq}`)));
+    expect(() => openForWriting(file), String(seq)).toThrow(/is damaged/);
+  }
+  const cutBy = (bytes: number) => changed((path) => truncateSync(path, readFileSync(path).length - bytes));
+  expect(() => openForWriting(cutBy(pageBytes))).toThrow(/is damaged/);
+  // SQLite reads the rest of a page as zeros.
+  expect(() => openForWriting(cutBy(100))).toThrow(/is damaged: it has \d+ of \d+ bytes/);
 });
 
 test("a start refuses a file that lost the last page of a long name", () => {
@@ -98,9 +107,4 @@ test("a start refuses a file whose index leads one of the newest ids to another 
     closeSync(handle);
   });
   expect(() => openForWriting(file)).toThrow(/its index does not lead to every plant/);
-});
-
-test("a start refuses a file that lacks its last pages", () => {
-  const file = changed((path) => truncateSync(path, readFileSync(path).length - pageBytes));
-  expect(() => openForWriting(file)).toThrow(/is damaged/);
 });

@@ -7,15 +7,10 @@ import { caught } from "../../../../test/support/caught.ts";
 import { eventually } from "../../../../test/support/eventually.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { type Inode, inodeOf } from "../data-file/inode.ts";
+import { openForWriting } from "../opening/open-for-writing.ts";
 import { type FromThread, Thread, type ToThread } from "../threads/thread.ts";
-import {
-  type CheckpointCalls,
-  type Checkpointed,
-  Checkpointer,
-  type CheckpointStartData,
-} from "./checkpointer.ts";
+import { type CheckpointCalls, Checkpointer, type CheckpointStartData } from "./checkpointer.ts";
 import { DataFileWatch } from "./data-file-watch.ts";
-import { openForWriting } from "./open-for-writing.ts";
 
 // One plant that is large enough to start a checkpoint.
 const framesMax = 200;
@@ -30,18 +25,13 @@ function opened(thread?: ReturnType<typeof cuedThread>) {
   const path = join(folder.path, "plants.db");
   const file = openForWriting(path);
   const { database } = file;
-  const watch = new DataFileWatch(path, () => {});
+  const watch = new DataFileWatch(path, database, () => {});
   const reports: string[] = [];
   const files = {
     path,
     files: watch.files,
-    dataBytes: 0,
     intact: true,
     checkAndReport: () => files.intact,
-    reportOverwritten: (file: string): void => {
-      reports.push(`overwritten: ${file}`);
-      checkpointer.stop();
-    },
   };
   const owner = {
     checkpointFailed: ({ message }: Error) => reports.push(message),
@@ -152,7 +142,7 @@ function cuedThread() {
   return {
     calls,
     /** Answers the last call, with the code of a failure if there is one. */
-    async answer(answer: string | Checkpointed = { syncMs: 1 }): Promise<void> {
+    async answer(answer: string | number = 1): Promise<void> {
       const number = calls.at(-1)?.number ?? 0;
       const data: FromThread =
         typeof answer === "string"
@@ -270,16 +260,6 @@ describe("a checkpoint thread", () => {
     expect(thread.calls).toHaveLength(1);
   });
 
-  test("that finds an overwritten file reports it, and is not asked again", async () => {
-    using thread = cuedThread();
-    await using store = opened(thread);
-    store.commit("huge");
-    await thread.answer({ syncMs: 0, overwritten: "WAL" });
-    expect(store.reports).toEqual(["overwritten: WAL"]);
-    store.commit("huge");
-    expect(thread.calls).toHaveLength(1);
-  });
-
   test("that fails while the store is being closed has failed as at any other time", async () => {
     using thread = cuedThread();
     await using store = opened(thread);
@@ -294,19 +274,19 @@ describe("a checkpoint thread", () => {
   async function refusalOf(different: { inode?: Inode; data?: number }): Promise<unknown> {
     using folder = temporaryFolder();
     const path = join(folder.path, "plants.db");
-    using _file = openForWriting(path);
-    const watch = new DataFileWatch(path, () => {});
+    using file = openForWriting(path);
+    const watch = new DataFileWatch(path, file.database, () => {});
     watch.stop();
     const startData: CheckpointStartData = {
       path,
-      files: { ...watch.files, data: different.data ?? watch.files.data },
+      data: different.data ?? watch.files.data,
       inode: different.inode ?? inodeOf(watch.files.data),
     };
     const thread = new Thread<CheckpointCalls>("storage/sqlite/writing/checkpoint-thread", {
       startData,
       keepsProcessAlive: false,
     });
-    const reason = await caught(thread.ask("checkpoint", 0));
+    const reason = await caught(thread.ask("checkpoint"));
     await thread.stop();
     watch.closeFiles();
     return reason;

@@ -12,8 +12,8 @@ import {
   type PlantToStore,
   StoreUnavailable,
 } from "../../../plants/plant-store.ts";
+import { openForWriting } from "../opening/open-for-writing.ts";
 import { SqliteStore } from "../sqlite-store.ts";
-import { openForWriting } from "./open-for-writing.ts";
 import { SqlitePlants } from "./sqlite-plants.ts";
 import { Writer } from "./writer.ts";
 

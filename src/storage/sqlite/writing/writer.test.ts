@@ -7,7 +7,7 @@ import { advancedClock, stoppedClock } from "../../../../test/support/clock.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
 import { minuteMs } from "../../../text/duration.ts";
-import { openForWriting } from "./open-for-writing.ts";
+import { openForWriting } from "../opening/open-for-writing.ts";
 import { Writer, type WriterOwner } from "./writer.ts";
 
 /** A writer on a new data file. */
