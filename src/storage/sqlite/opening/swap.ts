@@ -67,11 +67,11 @@ export function foldersOfOld(path: string): readonly string[] {
 /** Gives the old file a name in the folder, so that the data file is never missing. Without links, it is missing for a moment. */
 function keepIn(folder: string, path: string): void {
   const kept = join(folder, basename(path));
+  // An earlier attempt after the same failure has kept it. Without links, this one is a copy that must not take its place.
+  if (existsSync(kept)) return;
   try {
     linkSync(path, kept);
   } catch (error) {
-    // An earlier attempt after the same failure has kept it.
-    if (codeOf(error) === "EEXIST") return;
     if (!noLinks.includes(codeOf(error))) throw error;
     renameSync(path, kept);
   }
