@@ -1,11 +1,14 @@
 import { Database } from "bun:sqlite";
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import {
   chmodSync,
   copyFileSync,
   existsSync,
+  linkSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -18,38 +21,54 @@ import { crashedStore, emptyingJournal } from "../../../../test/support/crashed-
 import { eventually } from "../../../../test/support/eventually.ts";
 import { storedPlants } from "../../../../test/support/stored-plants.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
+import { verifyDataFile } from "../copying/verify.ts";
 import { readPragma } from "../data-file/connect.ts";
 import { DataFileProblem } from "../data-file/data-file-problem.ts";
-import { type FailureReason, markerFile, writeMarker } from "../data-file/failure-marker.ts";
+import { type Failure, markerFile, whyFailureUnrecorded } from "../data-file/failure-marker.ts";
+import { lastBackupFile, whyUnrecorded } from "../data-file/last-backup.ts";
 import { readUse, readUseWithoutWal } from "../data-file/store-use.ts";
-import { verifyDataFile } from "../maintenance/verify.ts";
-import { openReadOnly } from "../reading/open-read-only.ts";
 import { copyInto } from "./copy-into.ts";
+import { inspectDataFile } from "./data-file-table.ts";
+import { diagnoseDataFile } from "./diagnose-data-file.ts";
 import { openBeside, openForWriting } from "./open-for-writing.ts";
-import { contentsOf } from "./rebuild.ts";
+import { openReadOnly } from "./open-read-only.ts";
+import { folderForOld, foldersOfOld, replacementFile } from "./swap.ts";
 
 const plants = 60;
 const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());
 
 const madeCrashed = folder.newPath();
-beforeAll(() =>
-  crashedStore(madeCrashed, plants, { checkpointed: 40, nameOf: (id) => `${id} ${"x".repeat(1500)}` }),
-);
+// One that was made of a store in use, as every backup of a service is, and one of a store that is closed.
+const madeCopies = [folder.newPath("in-use.db"), folder.newPath("closed.db")] as const;
+beforeAll(async () => {
+  await crashedStore(madeCrashed, plants, {
+    checkpointed: 40,
+    nameOf: (id) => `${id} ${"x".repeat(1500)}`,
+  });
+  const file = crashed();
+  for (const to of madeCopies) {
+    {
+      using database = new Database(file, { readonly: true });
+      copyInto(database, to);
+    }
+    open(file);
+  }
+});
 
 /** A data file and its WAL as a kill leaves them, and the marker of a failure. */
-function crashed(failure?: FailureReason): string {
+function crashed(failure?: Failure): string {
   const file = join(folder.newFolder(), "plants.db");
   for (const end of ["", "-wal"]) copyFileSync(madeCrashed + end, file + end);
-  if (failure !== undefined) writeMarker(file, failure);
+  if (failure !== undefined) whyFailureUnrecorded(file, failure);
   return file;
 }
 
-/** Without its rollback journal, so that nothing but the data file changes. */
-function changeBySql(file: string, sql: string): void {
-  using database = new Database(file);
-  database.run("PRAGMA journal_mode = MEMORY");
-  database.run(sql);
+/** A copy in the place of a data file. */
+function putCopy(copy: string): string {
+  const file = join(folder.newFolder(), "plants.db");
+  copyFileSync(copy, file);
+  return file;
 }
 
 function open(file: string): void {
@@ -58,79 +77,144 @@ function open(file: string): void {
 
 async function expectWhole(file: string): Promise<void> {
   expect(await verifyDataFile(file)).toMatchObject({ plants, problems: [] });
+  expect(inspectDataFile(file)).toMatchObject({ kind: "closed", verdict: "open" });
   expect(existsSync(markerFile(file))).toBe(false);
-  expect(existsSync(`${file}.rebuilt`)).toBe(false);
+  expect(existsSync(replacementFile(file))).toBe(false);
 }
 
+/** What a kill would leave of a file that is open now. */
+function asKilled(file: string, ends = ["", "-wal"]): string {
+  const killed = join(folder.newFolder(), "plants.db");
+  for (const end of ends) copyFileSync(file + end, killed + end);
+  return killed;
+}
+
+describe("the first start of a copy", () => {
+  test.each(madeCopies)("removes what is left of a WAL, and makes it a store in use (%s)", async (copy) => {
+    const file = putCopy(copy);
+    expect(inspectDataFile(file).kind).toBe("copy");
+    // A header, and half of a frame.
+    writeFileSync(`${file}-wal`, readFileSync(`${madeCrashed}-wal`).subarray(0, 2000));
+    writeFileSync(`${file}-shm`, Buffer.alloc(32_768, 1));
+    {
+      using opened = openForWriting(file);
+      expect(readUse(opened.database)).toBe("in use");
+      expect(inspectDataFile(asKilled(file))).toMatchObject({ kind: "in use", verdict: "recover" });
+      expect(inspectDataFile(asKilled(file, [""])).verdict).toBe("lost WAL");
+    }
+    expect(readdirSync(dirname(file)).some((name) => name.includes("before"))).toBe(false);
+    await expectWhole(file);
+  });
+
+  test.each(madeCopies)(
+    "waits for a reader, names the file that it reads, and can be repeated (%s)",
+    async (copy) => {
+      const file = putCopy(copy);
+      using reader = new Database(file, { readonly: true });
+      reader.run("BEGIN");
+      reader.query("SELECT count(*) FROM plants").get();
+      {
+        using waits = withoutWaiting();
+        expect(() => openForWriting(file)).toThrow(
+          `${file} is being read by another process, and is a copy that nobody may read while its first start prepares it: wait for that process to end (\`fuser ${file}\` names it)`,
+        );
+        expect(waits.milliseconds).toContain(5000);
+      }
+      expect(readFileSync(file).equals(readFileSync(copy))).toBe(true);
+      expect(readdirSync(dirname(file)).sort()).toEqual(["plants.db", "plants.db.lock"]);
+      reader.run("COMMIT");
+      open(file);
+      await expectWhole(file);
+    },
+  );
+});
+
+/** SQLite does not wait for a lock, and these are the times for which it would have waited. */
+function withoutWaiting(): Disposable & { readonly milliseconds: readonly number[] } {
+  const { run } = Database.prototype;
+  const milliseconds: number[] = [];
+  const spy = spyOn(Database.prototype, "run").mockImplementation(function (this: Database, sql: string) {
+    const [, wait] = /^PRAGMA busy_timeout = (\d+)$/.exec(sql) ?? [];
+    if (wait === undefined) return run.call(this, sql);
+    milliseconds.push(Number(wait));
+    return run.call(this, "PRAGMA busy_timeout = 0");
+  } as typeof run);
+  return { milliseconds, [Symbol.dispose]: () => spy.mockRestore() };
+}
+
+describe("a store that was there", () => {
+  test("is not begun again where its data file is missing or empty, until its record is removed", () => {
+    const file = join(folder.newFolder(), "plants.db");
+    open(file);
+    expect(readFileSync(lastBackupFile(file), "utf8")).toBe("{}\n");
+    const gone =
+      /There is no data file at .*\.last-backup\.json says that there was one\. Is its disk mounted\?/;
+    for (const harm of [() => rmSync(file), () => writeFileSync(file, "")]) {
+      harm();
+      expect(() => openForWriting(file)).toThrow(gone);
+      expect(() => openBeside(file, { mayCreate: true })).toThrow(gone);
+      expect(existsSync(file) ? readFileSync(file, "utf8") : "").toBe("");
+    }
+    rmSync(lastBackupFile(file));
+    open(file);
+    expect(storedPlants(file)).toEqual([]);
+  });
+
+  test("is not begun again after it was overwritten, and begun again after a failed fsync of an empty file", () => {
+    const file = join(folder.newFolder(), "plants.db");
+    whyFailureUnrecorded(file, "overwritten");
+    expect(() => openForWriting(file)).toThrow(/deleted, replaced or overwritten while the service ran/);
+    expect(existsSync(file)).toBe(false);
+    whyFailureUnrecorded(file, "sync-failed");
+    open(file);
+    expect(storedPlants(file)).toEqual([]);
+    expect(existsSync(markerFile(file))).toBe(false);
+  });
+
+  test("and that has fewer plants than its last backup is reported", () => {
+    const reported = (inBackup: number) => {
+      const file = putCopy(madeCopies[0]);
+      whyUnrecorded(file, { atMs: 0, plants: inBackup, coveredPlants: 0, digest: null });
+      const found: [number, number][] = [];
+      openForWriting(file, { plantsMissing: (...counts) => found.push(counts) })[Symbol.dispose]();
+      return found;
+    };
+    expect(reported(plants + 1)).toEqual([[plants, plants + 1]]);
+    expect(reported(plants)).toEqual([]);
+  });
+});
+
 describe("the start after a failed fsync", () => {
-  test("copies everything into a new file, with the old one's mode", async () => {
+  test("copies everything into a new file with the old one's mode, and keeps the old files", async () => {
     const file = crashed("sync-failed");
     chmodSync(file, 0o640);
     // A copy that another start did not finish.
-    writeFileSync(`${file}.rebuilt`, "SQLite format 3\0");
+    writeFileSync(replacementFile(file), "SQLite format 3\0");
     const before = statSync(file);
     const rebuilding: number[] = [];
     openForWriting(file, { rebuilding: (bytes) => rebuilding.push(bytes) })[Symbol.dispose]();
     expect(rebuilding).toEqual([before.size]);
     expect(statSync(file).ino).not.toBe(before.ino);
     expect(statSync(file).mode & 0o777).toBe(0o640);
+    const [old = ""] = foldersOfOld(file);
+    expect(statSync(join(old, "plants.db")).ino).toBe(before.ino);
+    expect(storedPlants(join(old, "plants.db"))).toHaveLength(plants);
     await expectWhole(file);
   });
 
-  // The old WAL has pages of the old file; applied to the new one, it would destroy that.
-  test.each([
-    ["before the WAL was removed", () => {}],
-    ["before the copy had the data file's name", (file: string) => rmSync(`${file}-wal`)],
-    ["when the data file is unreadable", (file: string) => writeFileSync(file, Buffer.alloc(8192))],
-    [
-      "after that, and plants were stored since",
-      (file: string) => {
-        open(file);
-        writeMarker(file, "rebuilt");
-        const later = crashed();
-        for (const end of ["", "-wal"]) copyFileSync(later + end, file + end);
-      },
-    ],
-  ])("finishes a rebuild that ended %s", async (_, change) => {
-    const file = crashed("rebuilt");
-    // What a rebuild writes before it changes anything else.
-    const image = `${file}-image`;
-    for (const end of ["", "-wal"]) copyFileSync(file + end, image + end);
-    using database = new Database(image);
-    copyInto(database, `${file}.rebuilt`);
-    writeMarker(file, "rebuilt", { ...contentsOf(`${file}.rebuilt`), folder: undefined });
-    change(file);
-    expect(() => openReadOnly(file)).toThrow(/start the service on it once to finish that\.$/);
-    open(file);
+  test("finishes one that was killed before it moved the old WAL away, and keeps the old files once", async () => {
+    const file = crashed("sync-failed");
+    const old = folderForOld(file, statSync(markerFile(file)).mtimeMs);
+    mkdirSync(old);
+    renameSync(file, join(old, "plants.db"));
+    copyFileSync(madeCopies[0], file);
+    const moved: string[] = [];
+    openForWriting(file, { walMovedAway: (to) => moved.push(to) })[Symbol.dispose]();
+    expect(moved).toEqual([old]);
+    expect(foldersOfOld(file)).toEqual([old]);
+    for (const end of ["", "-wal"])
+      expect(readFileSync(join(old, `plants.db${end}`)).equals(readFileSync(madeCrashed + end))).toBe(true);
     await expectWhole(file);
-  });
-
-  test.each([
-    ["truncated", (copy: string) => truncateSync(copy, statSync(copy).size - 4096), "it cannot be read"],
-    [
-      "with a plant less",
-      (copy: string) => changeBySql(copy, "DELETE FROM plants WHERE seq = 1"),
-      `${plants - 1} plants`,
-    ],
-    [
-      "with another name in its newest plant",
-      (copy: string) => changeBySql(copy, `UPDATE plants SET name = upper(name) WHERE seq = ${plants}`),
-      "it has other plants",
-    ],
-  ])("refuses a copy %s in the meantime without changing it", (_, change, message) => {
-    const file = crashed();
-    {
-      using database = new Database(file, { readonly: true });
-      copyInto(database, `${file}.rebuilt`);
-    }
-    writeMarker(file, "rebuilt", { ...contentsOf(`${file}.rebuilt`), folder: undefined });
-    change(`${file}.rebuilt`);
-    const files = () =>
-      readdirSync(dirname(file)).map((name) => readFileSync(join(dirname(file), name), "hex"));
-    const before = files();
-    expect(() => openForWriting(file)).toThrow(message);
-    rmSync(`${file}.lock`);
-    expect(files()).toEqual(before);
   });
 
   test("refuses a file with damage that no other start looks for without changing it", () => {
@@ -140,7 +224,7 @@ describe("the start after a failed fsync", () => {
     writeFileSync(file, bytes.fill(0, page, page + 4096));
     expect(() => openForWriting(file)).toThrow(/is damaged .*; restore it from a backup\.$/);
     expect(readFileSync(file).equals(bytes)).toBe(true);
-    expect(existsSync(`${file}.rebuilt`)).toBe(false);
+    expect(existsSync(replacementFile(file))).toBe(false);
     expect(existsSync(markerFile(file))).toBe(true);
   });
 
@@ -153,14 +237,16 @@ describe("the start after a failed fsync", () => {
     open(file);
     await expectWhole(file);
   });
+});
 
-  test("ignores the failure if the data file no longer exists", () => {
-    const file = crashed("sync-failed");
-    for (const end of ["", "-wal"]) rmSync(file + end);
-    open(file);
-    expect(storedPlants(file)).toEqual([]);
-    expect(existsSync(markerFile(file))).toBe(false);
-  });
+test("a start removes the second name of the data file, which a swap that was killed left in its folder", () => {
+  const file = crashed();
+  const old = folderForOld(file, 0);
+  mkdirSync(old);
+  linkSync(file, join(old, "plants.db"));
+  open(file);
+  expect(readdirSync(old)).toEqual([]);
+  expect(storedPlants(file)).toHaveLength(plants);
 });
 
 /** Another process in the middle of a checkpoint: it holds SQLite's lock against other checkpoints until it is disposed of. */
@@ -191,24 +277,28 @@ test("a start while another process checkpoints marks the data file as in use in
   expect(readUseWithoutWal(file)).toBe("closed");
 });
 
-const isJournal = /plants\.db-journal is a rollback journal: .* Move the journal away, unless/;
-
 test.each<[what: string, why: RegExp, harm: (file: string) => void]>([
   [
     "a WAL with zeros in the middle",
-    /is damaged at frame \d+/,
+    /-wal is damaged at frame \d+/,
     (file) => writeFileSync(`${file}-wal`, readFileSync(`${file}-wal`).fill(0, 50_000, 60_000)),
   ],
-  ["a WAL whose data file is missing", /is missing or empty/, (file) => rmSync(file)],
   ["a WAL whose data file is empty", /is missing or empty/, (file) => truncateSync(file)],
-  ["a rollback journal with a WAL", isJournal, (file) => writeFileSync(`${file}-journal`, emptyingJournal)],
   [
-    "a rollback journal without one",
-    isJournal,
-    (file) => {
-      open(file);
-      writeFileSync(`${file}-journal`, emptyingJournal);
-    },
+    "a WAL beside a backup",
+    /belongs to another file; no file was changed/,
+    (file) => copyFileSync(madeCopies[1], file),
+  ],
+  ["a data file without its WAL", /its WAL .* is missing or empty/, (file) => rmSync(`${file}-wal`)],
+  [
+    "a rollback journal",
+    /plants\.db-journal is a rollback journal: .* Move the journal away, unless/,
+    (file) => writeFileSync(`${file}-journal`, emptyingJournal),
+  ],
+  [
+    "what was overwritten",
+    /was deleted, replaced or overwritten/,
+    (file) => whyFailureUnrecorded(file, "overwritten"),
   ],
 ])(
   "after a crash, %s is refused by a start and every command, through a link too, without a change of any file",
@@ -218,13 +308,16 @@ test.each<[what: string, why: RegExp, harm: (file: string) => void]>([
     harm(file);
     symlinkSync(file, link);
     const bytes = () =>
-      ["", "-wal", "-journal"].map((end) => existsSync(file + end) && readFileSync(file + end, "hex"));
+      ["", "-wal", "-shm", "-journal"].map(
+        (end) => existsSync(file + end) && readFileSync(file + end, "hex"),
+      );
     const before = bytes();
     const attempts = [
       () => openForWriting(file),
       () => openForWriting(link),
       () => openReadOnly(link),
-      () => openBeside(link, { mayCreate: false }),
+      () => openBeside(link, { mayCreate: true }),
+      () => diagnoseDataFile(link),
     ];
     for (const attempt of attempts) {
       expect(attempt).toThrow(DataFileProblem);
@@ -233,19 +326,3 @@ test.each<[what: string, why: RegExp, harm: (file: string) => void]>([
     }
   },
 );
-
-test("the journal of a new file's first transaction is undone", () => {
-  const file = folder.newPath();
-  writeFileSync(file, Buffer.alloc(4096));
-  writeFileSync(`${file}-journal`, emptyingJournal);
-  open(file);
-  expect(storedPlants(file)).toEqual([]);
-  expect(existsSync(`${file}-journal`)).toBe(false);
-});
-
-test("an empty journal is ignored", async () => {
-  const file = crashed();
-  writeFileSync(`${file}-journal`, "");
-  open(file);
-  await expectWhole(file);
-});
