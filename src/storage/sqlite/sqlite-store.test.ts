@@ -1,15 +1,18 @@
 import { Database } from "bun:sqlite";
 import { expect, spyOn, test } from "bun:test";
 import * as fs from "node:fs";
-import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { caught } from "../../../test/support/caught.ts";
 import { lacksDescriptors, openDescriptors } from "../../../test/support/open-descriptors.ts";
 import { auditEntry } from "../../../test/support/open-engine-store.ts";
 import { createEmptyStore } from "../../../test/support/seeded-store.ts";
+import { testPlant } from "../../../test/support/stored-plants.ts";
 import { temporaryFolder } from "../../../test/support/temporary-folder.ts";
 import { StoreUnavailable } from "../../plants/plant-store.ts";
 import { DataFileProblem } from "./data-file/data-file-problem.ts";
+import { type Failure, readMarker } from "./data-file/failure-marker.ts";
+import { lastBackupFile } from "./data-file/last-backup.ts";
 import { readUseWithoutWal } from "./data-file/store-use.ts";
 import { hasWriter } from "./data-file/writer-lock.ts";
 import { openForWriting } from "./opening/open-for-writing.ts";
@@ -62,6 +65,24 @@ test.skipIf(lacksDescriptors())("a store that cannot open its files to watch the
   expect(() => new SqliteStore(path)).toThrow("EMFILE");
   expect(openDescriptors(path)).toBe(0);
   expect(openDescriptors(`${path}-wal`)).toBe(0);
+});
+
+test.each<[what: string, harm: (path: string) => void, isRecorded: boolean, marker: Failure | undefined]>([
+  ["whose folder vanished", (path) => rmSync(dirname(path), { recursive: true }), true, undefined],
+  ["that was overwritten", (path) => truncateSync(path, 4096), true, "overwritten"],
+  ["whose -shm file vanished", (path) => rmSync(`${path}-shm`), false, undefined],
+])("a store %s fails, and records what the next start must know", async (_, harm, isRecorded, marker) => {
+  using folder = temporaryFolder();
+  const path = join(folder.newFolder(), "plants.db");
+  const store = new SqliteStore(path);
+  const record = lastBackupFile(path);
+  rmSync(record);
+  harm(path);
+  expect(await store.failure).toBeInstanceOf(Error);
+  expect(existsSync(record)).toBe(isRecorded);
+  expect(readMarker(path)).toBe(marker);
+  await expect(store.plants.create([testPlant(1)], 1)).rejects.toBe(await store.failure);
+  await store[Symbol.asyncDispose]();
 });
 
 test("the event loop turns while the audit trail is read, which may take long with a filter", async () => {

@@ -1,29 +1,48 @@
-import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
-import { spawnSync } from "node:child_process";
-import { mkdirSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
-import * as fs from "node:fs/promises";
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, join } from "node:path";
 import { caught } from "../../../../test/support/caught.ts";
-import { lacksProgram } from "../../../../test/support/lacks.ts";
-import { seedStore } from "../../../../test/support/seeded-store.ts";
+import { changePlant, seedStore } from "../../../../test/support/seeded-store.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import type { OnStep } from "../../../plants/plant-backups.ts";
 import { DataFileProblem } from "../data-file/data-file-problem.ts";
+import { lastBackupFile, readLastBackup } from "../data-file/last-backup.ts";
 import { BackupFolder } from "./backup-folder.ts";
-import { BackupNames } from "./backup-names.ts";
-import { digestRecordFile, readLastBackup } from "./backup-records.ts";
+import { checksumFile } from "./checksum.ts";
 
 const folder = temporaryFolder();
 const database = join(folder.path, "plants.db");
+const fullBlock = 1024;
 
 beforeAll(() => seedStore(database, { plants: 3 }));
 afterAll(() => folder[Symbol.dispose]());
 
-function newFolder(): BackupFolder {
-  return new BackupFolder(database, folder.newFolder());
+function newFolder(of = database): BackupFolder {
+  return new BackupFolder(of, folder.newFolder());
 }
 
-test.each(["copying", "comparing the plants of", "computing the checksum of"])(
+/** A data file of the same name with so many plants. */
+function storeWith(plants: number): string {
+  const file = join(folder.newFolder(), "plants.db");
+  seedStore(file, { plants });
+  return file;
+}
+
+async function namesIn(backups: BackupFolder): Promise<readonly string[]> {
+  return (await backups.list()).backups.map(({ name }) => name);
+}
+
+test.each(["copying", "checking the rows of the copy of", "computing the checksum of"])(
   "a folder that is replaced by a file during a backup is named, with the reason (while %s)",
   async (step) => {
     const backups = newFolder();
@@ -53,111 +72,95 @@ test("a backup folder that is a loop of symbolic links is the problem of a list 
   expect(backup.path).toBeUndefined();
 });
 
-test("a backup whose digest cannot be recorded is the last one, with a warning that names only that record", async () => {
-  const store = folder.newCopy(database);
-  const backups = new BackupFolder(store, folder.newFolder());
-  const record = digestRecordFile(join(backups.folderPath, new BackupNames(store).at(1000)));
-  mkdirSync(join(record, "in the way"), { recursive: true });
-  const { warning } = await backups.backUpOnRequest(1000);
+test("a backup that cannot be recorded is complete, with a warning that names the record", async () => {
+  const store = storeWith(3);
+  const backups = newFolder(store);
+  rmSync(lastBackupFile(store));
+  mkdirSync(join(lastBackupFile(store), "in the way"), { recursive: true });
+  const { path, warning } = await backups.backUpOnRequest(1000);
   expect(warning).toBe(
-    `The backup is complete, but it could not be recorded: ${record} cannot be written: it is a directory.`,
+    `The backup is complete, but it could not be recorded: ${lastBackupFile(store)} cannot be written: it is a directory.`,
   );
-  expect(await readLastBackup(store)).toMatchObject({ atMs: 1000 });
+  expect(await namesIn(backups)).toEqual([basename(path as string)]);
 });
 
-test("the verification of a backup that is gone says so", async () => {
+test("a backup is recorded as the last one, with how many plants it has", async () => {
+  const store = storeWith(fullBlock);
+  const { made, unrecorded } = await newFolder(store).backUp(1000);
+  expect(unrecorded).toBeUndefined();
+  const { plants, coveredPlants, digest } = made;
+  expect(readLastBackup(store)).toEqual({ atMs: 1000, plants, coveredPlants, digest });
+  expect({ plants, coveredPlants }).toEqual({ plants: fullBlock, coveredPlants: fullBlock });
+});
+
+test("a backup into a folder removes its own interrupted ones of yesterday, and no other file", async () => {
   const backups = newFolder();
-  const { path } = await backups.backUpOnRequest(0);
-  rmSync(path as string);
-  const { problems } = await backups.verify(basename(path as string));
-  expect(problems).toHaveLength(1);
-  expect(problems[0]).toStartWith(`${path} cannot be opened: no such file or directory`);
+  const create = (name: string) => {
+    writeFileSync(join(backups.folderPath, name), "");
+    utimesSync(join(backups.folderPath, name), 1000, 1000);
+    return name;
+  };
+  create("plants-2026-11-15T02-00-00-000Z.db.partial-0123456789ab");
+  const others = [
+    create("other-2026-11-15T02-00-00-000Z.db.partial-0123456789ab"),
+    create("plants.db.partial-0"),
+  ];
+  const { made } = await backups.backUp(0);
+  const own = [basename(made.path), `${basename(made.path)}.sha256`];
+  expect(readdirSync(backups.folderPath).sort()).toEqual([...others, ...own].sort());
 });
 
-// Reading such a record would not end.
-const endless: [what: string, create: (path: string) => void][] = [
-  ["a link to /dev/zero", (path) => symlinkSync("/dev/zero", path)],
-  [
-    "a large file",
-    (path) => {
-      writeFileSync(path, "{}");
-      truncateSync(path, 3_000_000_000);
-    },
-  ],
-];
-if (!lacksProgram("mkfifo")) endless.push(["a named pipe", (path) => spawnSync("mkfifo", [path])]);
-
-test.each(endless)(
-  "the record of a backup that is %s is not read, and removed with the backup",
-  async (_, create) => {
+describe("--keep", () => {
+  test("removes the oldest backups with what is beside them, and nothing that is not a backup", async () => {
     const backups = newFolder();
+    const made: string[] = [];
+    for (const atMs of [1000, 2000, 3000]) made.push((await backups.backUp(atMs)).made.path);
+    const [first = "", second = "", third = ""] = made;
+    // 1.2.1 wrote this beside each.
+    writeFileSync(`${first}.digest.json`, "{}");
+    const own = join(backups.folderPath, "plants-1969-01-01T00-00-00-000Z.db");
+    writeFileSync(own, "without a checksum, it is the operator's own");
+    // One that cannot be read has no plants.
+    writeFileSync(second, "broken");
+    const { removed, larger, made: newest } = await backups.backUp(4000, { keep: 2 });
+    expect({ removed, larger }).toEqual({ removed: [first, second], larger: undefined });
+    const left = [own, third, checksumFile(third), newest.path, checksumFile(newest.path)];
+    expect(readdirSync(backups.folderPath).sort()).toEqual(left.map((path) => basename(path)).sort());
+  });
+
+  test("removes no backup for one with fewer plants, and names the one that has more", async () => {
+    const { folderPath } = newFolder();
+    const paths: string[] = [];
+    for (const [index, plants] of [3, 5, 3].entries())
+      paths.push((await new BackupFolder(storeWith(plants), folderPath).backUp(index)).made.path);
+    const backups = new BackupFolder(storeWith(4), folderPath);
+    const { removed, larger, made } = await backups.backUp(1000, { keep: 1 });
+    expect({ removed, larger, plants: made.plants }).toEqual({ removed: [], larger: paths[1], plants: 4 });
+    expect(await namesIn(backups)).toHaveLength(4);
+    // One that is kept may have more.
+    const again = await backups.backUp(2000, { keep: 4 });
+    expect(again.removed).toEqual([paths[0] as string]);
+  });
+
+  test("counts by the newest plant, and not those that were deleted before it", async () => {
+    const backups = newFolder(storeWith(5));
     const { made } = await backups.backUp(0);
-    const record = digestRecordFile(made.path);
-    rmSync(record);
-    create(record);
-    const name = basename(made.path);
-    expect((await backups.list()).backups.map((backup) => backup.name)).toEqual([name]);
-    expect((await backups.verify(name)).problems).toEqual([
-      `${record} is not a small regular file; move it away.`,
-    ]);
-    expect((await backups.backUp(1000, { keep: 1 })).removed).toEqual([made.path]);
-  },
-);
-
-/**
- * Begins a list that has read the names of all backups, and hangs at the record of the last one. Returns what lets it go on.
- */
-async function beginHangingList(backups: BackupFolder): Promise<() => void> {
-  const last = join(backups.folderPath, "plants-2099-12-31T00-00-00-000Z.db");
-  writeFileSync(last, "");
-  const record = digestRecordFile(last);
-  writeFileSync(record, "{}");
-  const reached = Promise.withResolvers<void>();
-  const continued = Promise.withResolvers<void>();
-  const { readFile } = fs;
-  const readOrHang = async (...args: Parameters<typeof readFile>) => {
-    if (args[0] === record) {
-      reached.resolve();
-      await continued.promise;
+    {
+      using store = new Database(backups.databasePath);
+      store.run("DELETE FROM plants WHERE seq = 5");
     }
-    return readFile(...args);
-  };
-  // Only the list that begins here hangs.
-  using _spy = spyOn(fs, "readFile").mockImplementation(readOrHang as typeof readFile);
-  void backups.list();
-  await reached.promise;
-  return continued.resolve;
-}
-
-describe("a list of backups that has not ended", () => {
-  test("is shared by those that begin meanwhile", async () => {
-    const backups = newFolder();
-    const continueList = await beginHangingList(backups);
-    const first = backups.list();
-    const second = backups.list();
-    continueList();
-    expect((await second).backups).toBe((await first).backups);
+    expect(await backups.backUp(1000, { keep: 1 })).toMatchObject({ removed: [], larger: made.path });
   });
 
-  test("is not shared after a backup, which it may lack", async () => {
-    const backups = newFolder();
-    const continueList = await beginHangingList(backups);
-    const { path } = await backups.backUpOnRequest(0);
-    const list = backups.list();
-    continueList();
-    const paths = (await list).backups.map(({ name }) => join(backups.folderPath, name));
-    expect(paths).toContain(path as string);
-  });
-
-  test("is not shared after a verification, whose time it may lack", async () => {
-    const backups = newFolder();
-    const { path } = await backups.backUpOnRequest(0);
-    const name = basename(path as string);
-    const continueList = await beginHangingList(backups);
-    await backups.verify(name);
-    const list = backups.list();
-    continueList();
-    const verified = (await list).backups.find((backup) => backup.name === name);
-    expect(verified?.verifiedAtMs).toBeNumber();
+  test("removes no backup for one with changed plants, which is made and says so", async () => {
+    const backups = newFolder(storeWith(fullBlock));
+    const { made } = await backups.backUp(0);
+    changePlant(backups.databasePath);
+    const changed = await backups.backUp(1000, { keep: 1 });
+    expect(changed).toMatchObject({ removed: [], larger: undefined, made: { changedBlocks: [0] } });
+    expect(existsSync(made.path)).toBe(true);
+    expect((await backups.backUpOnRequest(2000)).warning).toMatch(
+      /^The backup is complete, but plants were changed after they were stored, in /,
+    );
   });
 });

@@ -1,124 +1,121 @@
-import { expect, test } from "bun:test";
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { join } from "node:path";
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { existsSync, linkSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { caught } from "../../../../test/support/caught.ts";
-import { seedStore } from "../../../../test/support/seeded-store.ts";
+import { changePlant, seedStore } from "../../../../test/support/seeded-store.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { DataFileProblem } from "../data-file/data-file-problem.ts";
-import { streamBackup, writeBackup } from "./backup.ts";
-import { computeChecksum } from "./checksum.ts";
-import { copyDataFile, linkOrRename } from "./copy.ts";
-import { restoreInPlace, restoreToNewFile } from "./restore.ts";
+import { inspectDataFile } from "../opening/data-file-table.ts";
+import { copyDataFile, giveName, isAsStored, partialFile, removeOldPartials } from "./copy.ts";
+import { CopyThread } from "./copy-calls.ts";
+import { ignoreStep } from "./progress.ts";
 
-/** As on a file system that has no hard links. */
-const noLinks = () => {
-  throw Object.assign(new Error("operation not permitted, link"), { code: "EPERM" });
-};
+// A full block, and some plants more.
+const plants = 1100;
+const folder = temporaryFolder();
+const store = folder.newPath();
+beforeAll(() => seedStore(store, { plants }));
+afterAll(() => folder[Symbol.dispose]());
 
-test.each([
-  ["by a link", undefined],
-  ["by a rename where there are no links", noLinks],
-])("a complete copy gets its name %s, unless a file was created there meanwhile", (_, link) => {
-  using folder = temporaryFolder();
-  const path = folder.newPath("a");
-  const complete = folder.newPath("a.partial");
-  writeFileSync(complete, "complete");
-  linkOrRename(complete, path, link);
-  expect(readFileSync(path, "utf8")).toBe("complete");
+/** Copies the file, once it is changed, into a folder of its own. */
+async function copyOf(change: (file: string) => void, changeCopy?: (copy: string) => void) {
+  const from = folder.newCopy(store);
+  change(from);
+  const to = join(folder.newFolder(), "copy.db");
+  await using thread = new CopyThread(ignoreStep);
+  const options = changeCopy === undefined ? {} : { change: changeCopy };
+  const copied = await caught(copyDataFile(thread, from, to, options));
+  return { from, to, copied };
+}
 
-  const later = folder.newPath("a.partial");
-  writeFileSync(later, "later");
-  expect(() => linkOrRename(later, path, link)).toThrow(/created meanwhile/);
-  expect(readFileSync(path, "utf8")).toBe("complete");
-  expect(existsSync(later)).toBe(true);
+/** Overwrites the page that has this text. */
+function damage(file: string, text: string): void {
+  const bytes = readFileSync(file);
+  const page = Math.floor(bytes.indexOf(text) / 4096) * 4096;
+  writeFileSync(file, bytes.fill(0, page, page + 4096));
+}
+
+test("a copy has everything, and is complete without a WAL", async () => {
+  const { to, copied } = await copyOf(() => {});
+  expect(copied).toMatchObject({ plants, matchedPlants: 1024, coveredPlants: 1024, changedBlocks: [] });
+  expect(isAsStored(copied as never)).toBe(true);
+  expect(inspectDataFile(to)).toMatchObject({ kind: "copy", verdict: "open" });
 });
 
-test("a copy that is missing is an error", () => {
-  using folder = temporaryFolder();
-  expect(() => linkOrRename(folder.newPath("missing"), folder.newPath("b"))).toThrow(
+test("a copy of a damaged file, or one that is damaged itself, is refused and removed", async () => {
+  const ofDamaged = await copyOf((file) => damage(file, "japonica"));
+  expect(ofDamaged.copied).toBeInstanceOf(DataFileProblem);
+  expect(String(ofDamaged.copied)).toContain(`${ofDamaged.from} cannot be copied: `);
+  const becameDamaged = await copyOf(
+    () => {},
+    (copy) => damage(copy, "japonica"),
+  );
+  expect(becameDamaged.copied).toBeInstanceOf(DataFileProblem);
+  expect(String(becameDamaged.copied)).toContain(`The copy of ${becameDamaged.from} is damaged: `);
+  for (const { to } of [ofDamaged, becameDamaged]) expect(readdirSync(dirname(to))).toEqual([]);
+});
+
+test("a copy with plants that were changed since they were stored is made, and says so", async () => {
+  const changed = await copyOf(changePlant);
+  expect(changed.copied).toMatchObject({ plants, matchedPlants: 0, changedBlocks: [0], problems: [] });
+  const removed = await copyOf((file) => {
+    using database = new Database(file);
+    database.run("DELETE FROM plants WHERE seq = 1050");
+  });
+  expect(removed.copied).toMatchObject({ changedBlocks: [] });
+  for (const { to, copied } of [changed, removed]) {
+    expect(isAsStored(copied as never)).toBe(false);
+    expect(existsSync(to)).toBe(true);
+  }
+});
+
+test("a copy that is not complete has a name that nobody else has", () => {
+  const [one, other] = [partialFile("/backups/a.db"), partialFile("/backups/a.db")];
+  expect(one).toMatch(/^\/backups\/a\.db\.partial-[0-9a-f]{12}$/);
+  expect(other).not.toBe(one);
+});
+
+test("copies that were interrupted are removed after a day, with their journals, and those of other files never", () => {
+  const at = folder.newFolder();
+  const create = (name: string, hoursOld: number) => {
+    const secondsAgo = Date.now() / 1000 - hoursOld * 3600;
+    writeFileSync(join(at, name), "");
+    utimesSync(join(at, name), secondsAgo, secondsAgo);
+    return name;
+  };
+  const old = basename(partialFile("a.db"));
+  create(old, 25);
+  create(`${old}-journal`, 25);
+  const kept = [
+    create(basename(partialFile("a.db")), 23),
+    create(basename(partialFile("b.db")), 25),
+    create("a.db", 25),
+    create(".partial-0123456789ab", 25),
+  ];
+  removeOldPartials(at, (name) => name === "a.db");
+  expect(readdirSync(at).sort()).toEqual(kept.sort());
+});
+
+test("a complete copy gets its name, where there are no links too, unless a file was created there meanwhile", () => {
+  const noLinks = () => {
+    throw Object.assign(new Error("operation not permitted, link"), { code: "EPERM" });
+  };
+  for (const link of [linkSync, noLinks]) {
+    const path = folder.newPath("a");
+    const complete = partialFile(path);
+    writeFileSync(complete, "complete");
+    giveName(complete, path, link);
+    expect(readFileSync(path, "utf8")).toBe("complete");
+    expect(existsSync(complete)).toBe(false);
+
+    const later = partialFile(path);
+    writeFileSync(later, "later");
+    expect(() => giveName(later, path, link)).toThrow(/created meanwhile/);
+    expect(readFileSync(path, "utf8")).toBe("complete");
+    expect(existsSync(later)).toBe(true);
+  }
+  expect(() => giveName(folder.newPath("missing"), folder.newPath("b"))).toThrow(
     /b cannot be created: no such file or directory\.$/,
   );
 });
-
-test("a copy that another one has replaced is not put in place", async () => {
-  using folder = temporaryFolder();
-  const store = folder.newPath();
-  const to = folder.newPath("copy.db");
-  seedStore(store, { plants: 1 });
-  using copy = await copyDataFile(store, to);
-  rmSync(copy.path);
-  writeFileSync(copy.path, "incomplete");
-  expect(() => copy.putInPlace()).toThrow(
-    `Another backup or restore to ${to} is running; wait for it to finish.`,
-  );
-  expect(existsSync(to)).toBe(false);
-});
-
-test("of two backups to one file at the same time, the first is complete and the second is refused", async () => {
-  using folder = temporaryFolder();
-  const store = folder.newPath();
-  const target = folder.newFolder();
-  const to = join(target, "copy.db");
-  seedStore(store, { plants: 1 });
-  let second: Promise<unknown> | undefined;
-  const { sha256 } = await writeBackup(store, to, ({ doing }) => {
-    // The last step before the copy gets its name.
-    if (doing === "computing the checksum of") second ??= caught(writeBackup(store, to));
-  });
-  expect(await second).toEqual(
-    new DataFileProblem(`Another backup or restore to ${to} is running; wait for it to finish.`),
-  );
-  expect(await computeChecksum(to)).toBe(sha256);
-  expect(readdirSync(target).sort()).toEqual(["copy.db", "copy.db.sha256"]);
-});
-
-const copiers: Record<string, { copy: (from: string, to: string) => Promise<unknown>; ending: string }> = {
-  "a backup": { copy: (from, to) => writeBackup(from, to), ending: "" },
-  "a backup to a stream": { copy: (from) => streamBackup(from, async () => true), ending: ".backup" },
-  "a restore": { copy: (from, to) => restoreToNewFile(from, to, () => {}), ending: "" },
-  "a restore in place": { copy: (from, to) => restoreInPlace(from, to, () => {}), ending: "" },
-};
-
-test.each(Object.entries(copiers))(
-  "what the system reports about the file that %s writes is a problem of one sentence",
-  async (_, { copy, ending }) => {
-    using folder = temporaryFolder();
-    const store = folder.newPath("plants.db");
-    seedStore(store, { plants: 1 });
-    const to = ending === "" ? folder.newPath("copy.db") : store + ending;
-    mkdirSync(`${to}.partial-journal`);
-
-    const error = await caught(copy(store, to));
-
-    expect(error).toBeInstanceOf(DataFileProblem);
-    expect((error as DataFileProblem).message).toBe(`${to} cannot be opened: it is a directory.`);
-  },
-);
-
-test.each(Object.entries(copiers).filter(([, { ending }]) => ending === ""))(
-  "%s of the file that has the temporary name is refused, by the name of a symbolic link too",
-  async (_, { copy }) => {
-    using folder = temporaryFolder();
-    const to = folder.newPath("copy.db");
-    const store = `${to}.partial`;
-    const link = folder.newPath("link.db");
-    seedStore(store, { plants: 1 });
-    symlinkSync(store, link);
-    const before = readFileSync(store);
-    for (const from of [store, link]) {
-      expect(await caught(copy(from, to))).toEqual(
-        new DataFileProblem(`${store} has the name that the copy has until it is complete. Rename it first.`),
-      );
-      expect(readFileSync(store)).toEqual(before);
-      expect(existsSync(to)).toBe(false);
-    }
-  },
-);
