@@ -9,6 +9,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -196,6 +197,23 @@ const replacement: Scenario = {
   },
 };
 
+// A backup in the place of a data file, with what a crash left of a WAL: its first start makes it a store in use.
+const firstStartOfBackup: Scenario = {
+  what: "a backup that was copied to the place of a store, from its start to its stop",
+  testStride: 3,
+  async prepare(folder) {
+    const source = join(folder, "source");
+    mkdirSync(source);
+    await closed(source, restored);
+    await using _running = new SqliteStore(join(source, name));
+    await runCommand(["backup", join(folder, name), "--database", join(source, name)]);
+    writeFileSync(join(folder, `${name}-wal`), Buffer.alloc(2000));
+    return restored;
+  },
+  command: (folder) => [shortLife, join(folder, name), "1", "3"],
+  problemOf: lostPlants,
+};
+
 // The data file without its WAL, which the operator knows to be complete.
 const acceptance: Scenario = {
   what: "restore --replace with a data file that has lost its WAL",
@@ -255,6 +273,7 @@ export const scenarios: readonly Scenario[] = [
   recovery,
   unfinishedStop,
   rebuild,
+  firstStartOfBackup,
   replacement,
   acceptance,
   acceptanceOfReplaced,
