@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { caught } from "../../../../test/support/caught.ts";
 import { seedStore } from "../../../../test/support/seeded-store.ts";
@@ -63,15 +63,4 @@ test("a backup to a stream leaves no file, also if its reader is gone, and remov
   const gone = await caught(streamBackup(path, async () => false));
   expect(String(gone)).toContain("Standard output was closed before the whole backup was written.");
   expect(names()).toEqual([younger]);
-});
-
-test("what the system reports about the checksum file is a problem of one sentence, and nothing is left", async () => {
-  const to = join(folder.newFolder(), "copy.db");
-  const error = await caught(
-    writeBackup(store, to, ({ doing }) => {
-      if (doing === "computing the checksum of") mkdirSync(`${to}.sha256`);
-    }),
-  );
-  expect(error).toBeInstanceOf(DataFileProblem);
-  expect(readdirSync(dirname(to))).toEqual(["copy.db.sha256"]);
 });

@@ -76,11 +76,17 @@ test("a restore in the place of a store keeps its files, and records the backup 
   expect(readLastBackup(path)).toMatchObject({ atMs: Date.UTC(2026, 10, 15, 2), plants: 3 });
 });
 
-test("a plain restore has had no backup of its own", async () => {
+test("a plain restore is another store: its id is new, and it has had no backup of its own", async () => {
   const path = join(folder.newFolder(), "plants.db");
   writeFileSync(lastBackupFile(path), "{}\n");
   await restore(backup, path);
   expect(existsSync(lastBackupFile(path))).toBe(false);
+  const idOf = (file: string) => {
+    using database = new Database(file, { readonly: true });
+    return database.query("SELECT id FROM store_id").values();
+  };
+  expect(idOf(path)).toHaveLength(1);
+  expect(idOf(path)).not.toEqual(idOf(backup));
 });
 
 test("a data file is accepted as it is: with its WAL, without one that was lost, and without that of another file", async () => {
@@ -129,17 +135,6 @@ test("a source with a damaged WAL is refused", async () => {
   wal[1000] = (wal[1000] ?? 0) ^ 1;
   writeFileSync(`${from}-wal`, wal);
   expect(String(await caught(restore(from, folder.newPath())))).toMatch(/-wal is damaged at frame \d+/);
-});
-
-test("a restored store is another one: its id is new", async () => {
-  const path = folder.newPath();
-  await restore(backup, path);
-  const idOf = (file: string) => {
-    using database = new Database(file, { readonly: true });
-    return database.query("SELECT id FROM store_id").values();
-  };
-  expect(idOf(path)).toHaveLength(1);
-  expect(idOf(path)).not.toEqual(idOf(backup));
 });
 
 test("what the system reports about the file that a restore writes is a problem of one sentence", async () => {

@@ -151,9 +151,8 @@ test("migrations that fail in the middle leave the file as it was", async () => 
   openReadOnly(file).close();
 });
 
-test.each(["UTF-16le", "UTF-16be"])(
-  "a data file that stores text as %s is refused by whatever opens it",
-  (encoding) => {
+test("a data file that stores text as UTF-16 is refused by whatever opens it", () => {
+  for (const encoding of ["UTF-16le", "UTF-16be"]) {
     const file = join(folder.path, `${encoding}.db`);
     {
       using database = new Database(file);
@@ -161,11 +160,11 @@ test.each(["UTF-16le", "UTF-16be"])(
       migrate(database, file);
     }
     const before = readFileSync(file);
-    expect(problemOf(() => openReadOnly(file)).message).toContain(`stores text as ${encoding}`);
-    expect(problemOf(() => openForWriting(file)).message).toContain(`stores text as ${encoding}`);
+    for (const open of openers)
+      expect(problemOf(() => open(file)).message).toContain(`stores text as ${encoding}`);
     expect(readFileSync(file).equals(before)).toBe(true);
-  },
-);
+  }
+});
 
 test("a data file that lacks an index of ours is refused by its name", () => {
   const file = newFile();

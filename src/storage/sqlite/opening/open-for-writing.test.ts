@@ -239,13 +239,15 @@ describe("the start after a failed fsync", () => {
   });
 });
 
-test("a start removes the second name of the data file, which a swap that was killed left in its folder", () => {
+test("a start removes a second name of the data file from its dated folders, and no other file", () => {
   const file = crashed();
-  const old = folderForOld(file, 0);
-  mkdirSync(old);
-  linkSync(file, join(old, "plants.db"));
+  const [copied, linked] = [folderForOld(file, 0), folderForOld(file, 1)];
+  for (const old of [copied, linked]) mkdirSync(old);
+  copyFileSync(file, join(copied, "plants.db"));
+  linkSync(file, join(linked, "plants.db"));
   open(file);
-  expect(readdirSync(old)).toEqual([]);
+  expect(readdirSync(copied)).toEqual(["plants.db"]);
+  expect(readdirSync(linked)).toEqual([]);
   expect(storedPlants(file)).toHaveLength(plants);
 });
 

@@ -7,7 +7,6 @@ import {
   copyFileSync,
   existsSync,
   linkSync,
-  mkdirSync,
   readdirSync,
   readFileSync,
   statSync,
@@ -18,7 +17,7 @@ import { crashedStore } from "../../../../test/support/crashed-store.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { messageOf } from "../../../system/errors.ts";
 import { inspectDataFile, refuseByTable } from "./data-file-table.ts";
-import { folderForOld, foldersOfOld, moveWalInto, removeSecondName, replaceBy } from "./swap.ts";
+import { folderForOld, replaceBy } from "./swap.ts";
 
 const temporary = temporaryFolder();
 afterAll(() => temporary[Symbol.dispose]());
@@ -140,26 +139,3 @@ function refusalOf(path: string): string {
     return messageOf(error);
   }
 }
-
-test("a WAL is moved away with the -shm removed; an empty one is only removed", () => {
-  const { path, folder } = newSwap();
-  moveWalInto(folder, path);
-  expect(isSame(join(folder, "plants.db-wal"), `${crashed}-wal`)).toBe(true);
-  writeFileSync(`${path}-wal`, "");
-  moveWalInto(folder, path);
-  expect(isSame(join(folder, "plants.db-wal"), `${crashed}-wal`)).toBe(true);
-  for (const ending of ["-wal", "-shm"]) expect(existsSync(path + ending)).toBe(false);
-});
-
-test("a second name of the data file in one of its dated folders is removed, and no other file", () => {
-  const { path, folder } = newSwap();
-  const earlier = folderForOld(path, 0);
-  for (const one of [folder, earlier]) mkdirSync(one);
-  linkSync(path, join(folder, "plants.db"));
-  copyFileSync(path, join(earlier, "plants.db"));
-  expect(foldersOfOld(path)).toEqual([earlier, folder]);
-  removeSecondName(path);
-  expect(readdirSync(folder)).toEqual([]);
-  expect(isSame(join(earlier, "plants.db"), crashed)).toBe(true);
-  expect(isSame(path, crashed)).toBe(true);
-});
