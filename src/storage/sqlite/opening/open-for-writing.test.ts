@@ -163,7 +163,7 @@ describe("a store that was there", () => {
   test("is not begun again after it was overwritten, and begun again after a failed fsync of an empty file", () => {
     const file = join(folder.newFolder(), "plants.db");
     whyFailureUnrecorded(file, "overwritten");
-    expect(() => openForWriting(file)).toThrow(/deleted, replaced or overwritten while the service ran/);
+    expect(() => openForWriting(file)).toThrow(/overwritten while the service ran/);
     expect(existsSync(file)).toBe(false);
     whyFailureUnrecorded(file, "sync-failed");
     open(file);
@@ -299,7 +299,7 @@ test.each<[what: string, why: RegExp, harm: (file: string) => void]>([
   ],
   [
     "what was overwritten",
-    /was deleted, replaced or overwritten/,
+    /was overwritten while the service ran/,
     (file) => whyFailureUnrecorded(file, "overwritten"),
   ],
 ])(
