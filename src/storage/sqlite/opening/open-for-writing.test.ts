@@ -218,14 +218,22 @@ describe("the start after a failed fsync", () => {
   });
 
   test("refuses a file with damage that no other start looks for without changing it", () => {
-    const file = crashed("sync-failed");
-    const bytes = readFileSync(file);
-    const page = Math.floor(bytes.indexOf("20 xxx") / 4096) * 4096;
-    writeFileSync(file, bytes.fill(0, page, page + 4096));
-    expect(() => openForWriting(file)).toThrow(/is damaged .*; restore it from a backup\.$/);
-    expect(readFileSync(file).equals(bytes)).toBe(true);
-    expect(existsSync(replacementFile(file))).toBe(false);
-    expect(existsSync(markerFile(file))).toBe(true);
+    const lostPage = (bytes: Buffer, at: number) => bytes.fill(0, at - (at % 4096), at - (at % 4096) + 4096);
+    // One name becomes a blob, which SQLite copies: its type is in the header of the record, five bytes before.
+    const wrongType = (bytes: Buffer, at: number) => bytes.writeUInt8(bytes.readUInt8(at - 5) - 1, at - 5);
+    for (const [damage, why] of [
+      [lostPage, /is damaged .*; restore it from a backup\.$/],
+      [wrongType, /is damaged and must be restored from a backup: non-TEXT value in plants\.name\.$/],
+    ] as const) {
+      const file = crashed("sync-failed");
+      const bytes = readFileSync(file);
+      damage(bytes, bytes.indexOf("20 xxx"));
+      writeFileSync(file, bytes);
+      expect(() => openForWriting(file)).toThrow(why);
+      expect(readFileSync(file).equals(bytes)).toBe(true);
+      expect(existsSync(replacementFile(file))).toBe(false);
+      expect(existsSync(markerFile(file))).toBe(true);
+    }
   });
 
   test("is refused while another process has the file open, whose cache cannot be trusted", async () => {
