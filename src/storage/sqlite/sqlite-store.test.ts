@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { expect, spyOn, test } from "bun:test";
 import * as fs from "node:fs";
-import { existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { caught } from "../../../test/support/caught.ts";
 import { lacksDescriptors, openDescriptors } from "../../../test/support/open-descriptors.ts";
@@ -10,6 +10,7 @@ import { createEmptyStore } from "../../../test/support/seeded-store.ts";
 import { testPlant } from "../../../test/support/stored-plants.ts";
 import { temporaryFolder } from "../../../test/support/temporary-folder.ts";
 import { StoreUnavailable } from "../../plants/plant-store.ts";
+import { DataFileOverwritten } from "../store.ts";
 import { DataFileProblem } from "./data-file/data-file-problem.ts";
 import { type Failure, readMarker } from "./data-file/failure-marker.ts";
 import { lastBackupFile } from "./data-file/last-backup.ts";
@@ -76,6 +77,18 @@ test.each<[what: string, harm: (path: string) => void, isRecorded: boolean, mark
   expect(readMarker(path)).toBe(marker);
   await expect(store.plants.create([testPlant(1)], 1)).rejects.toBe(await store.failure);
   await store[Symbol.asyncDispose]();
+});
+
+test("a store that is overwritten right before it is closed is not closed, and says so", async () => {
+  using folder = temporaryFolder();
+  const path = join(folder.path, "plants.db");
+  const store = new SqliteStore(path);
+  await store.plants.create([testPlant(1)], 1);
+  truncateSync(path, 4096);
+  await store[Symbol.asyncDispose]();
+  expect(readMarker(path)).toBe("overwritten");
+  expect(statSync(path).size).toBe(4096);
+  expect(await store.failure).toBeInstanceOf(DataFileOverwritten);
 });
 
 test("the event loop turns while the audit trail is read, which may take long with a filter", async () => {
