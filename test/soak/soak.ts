@@ -5,8 +5,10 @@ import { outputOf } from "../../scripts/processes.js";
 import { crashPoints } from "./crash-points.ts";
 import { digests } from "./digests.ts";
 import { errors } from "./errors.ts";
+import { files } from "./files.ts";
 import { kill } from "./kill.ts";
 import { load, overload } from "./load.ts";
+import { operator } from "./operator.ts";
 import { postgres } from "./postgres.ts";
 import { power } from "./power.ts";
 import { type Figures, type Soak, seededRandom } from "./rounds.ts";
@@ -17,6 +19,8 @@ const soaks: Readonly<Record<string, Soak>> = {
   "crash-points": crashPoints,
   power,
   errors,
+  files,
+  operator,
   digests,
   postgres,
   overload,
