@@ -1,23 +1,23 @@
 import { spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, readdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import {
-  bareEnvironment,
-  type Finished,
-  plantStore,
-  type Serving,
-  shellArguments,
-  start,
-  startPlantStore,
-} from "../support/command.ts";
+import { cpSync, existsSync, rmSync } from "node:fs";
+import { bareEnvironment, plantStore, shellArguments, start } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
-import { createStatus, statusOf } from "../support/post-plants.ts";
-import { temporaryFolder } from "../support/temporary-folder.ts";
-import { type Figures, type Soak, type SoakRun, seededRandom, serveOn } from "./rounds.ts";
+import { statusOf } from "../support/post-plants.ts";
+import {
+  allowOnly,
+  backUp,
+  check,
+  expectOneOf,
+  goOn,
+  Life,
+  mustSucceed,
+  plantsIn,
+  restore,
+  sizes,
+} from "./operator-life.ts";
+import { type Figures, type Soak, type SoakRun, seededRandom } from "./rounds.ts";
 
 const stepsPerLife = 60;
-const diskBytes = 24 * 1024 * 1024;
-const creates = 12;
 
 export const operator: Soak = {
   summary:
@@ -26,120 +26,6 @@ export const operator: Soak = {
   rounds: 1000,
   run: async (run) => [await runSteps(run)],
 };
-
-/** The plants that a store must have. */
-type Ids = ReadonlySet<number>;
-
-/** A store, from an empty folder on, and what must be in it. */
-class Life implements AsyncDisposable {
-  readonly #folder = temporaryFolder();
-  readonly #isMounted: boolean;
-  readonly disk = join(this.#folder.path, "disk");
-  readonly backupFolder = join(this.#folder.path, "backups");
-  readonly file = join(this.disk, "plants.db");
-  readonly #filler = join(this.disk, "filler");
-  /** What each backup must have: one of these. */
-  readonly backups = new Map<string, readonly Ids[]>();
-  /** What the store must have: one of these, of which a command that was killed leaves two. */
-  possible: readonly Ids[] = [new Set()];
-  /** What was in the files, after which the store may be refused until someone goes on as the refusal says. */
-  suspect: "hands" | "a killed swap" | undefined;
-  service: Serving | undefined;
-  acknowledged = 0;
-  lost = 0;
-  random: () => number = Math.random;
-  #next = 1;
-
-  constructor() {
-    mkdirSync(this.disk);
-    mkdirSync(this.backupFolder);
-    const { status } = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${diskBytes}`, "none", this.disk]);
-    this.#isMounted = status === 0;
-  }
-
-  get isFull(): boolean {
-    return existsSync(this.#filler);
-  }
-
-  newPath(name: string): string {
-    return this.#folder.newPath(name);
-  }
-
-  newId(): number {
-    return this.#next++;
-  }
-
-  /** Leaves a few pages, or none. */
-  fillDisk(): void {
-    if (!this.#isMounted) return;
-    const { bavail, bsize } = statfsSync(this.disk);
-    const left = Math.floor(this.random() * 40) * 4096;
-    writeFileSync(this.#filler, Buffer.alloc(Math.max(0, bavail * bsize - left)));
-  }
-
-  freeDisk(): void {
-    rmSync(this.#filler, { force: true });
-  }
-
-  pick<T>(choices: readonly T[]): T {
-    return choices[Math.floor(this.random() * choices.length)] as T;
-  }
-
-  command(...args: readonly string[]): Promise<Finished> {
-    return plantStore([...args, "--database", this.file]);
-  }
-
-  async stop(signal: NodeJS.Signals): Promise<void> {
-    this.service?.child.kill(signal);
-    await this.service?.ended;
-    this.service = undefined;
-  }
-
-  /** Starts the service, if that is not refused; returns why it is. */
-  async start(): Promise<string | undefined> {
-    if (this.service !== undefined) return undefined;
-    try {
-      this.service = await serveOn(this.file);
-      return undefined;
-    } catch (error) {
-      return (error as Error).message;
-    }
-  }
-
-  async create(): Promise<void> {
-    for (let count = Math.ceil(this.random() * creates); count > 0 && this.service !== undefined; count--) {
-      const id = this.newId();
-      const name = "x".repeat(Math.floor(this.random() ** 4 * 60_000) + 1);
-      const status = await createStatus(this.service.url, id, name).catch(() => 0);
-      if (status !== 200) continue;
-      this.acknowledged++;
-      this.possible = this.possible.map((ids) => new Set(ids).add(id));
-    }
-  }
-
-  /** `had`: what the store had before. It may have been replaced meanwhile. */
-  made(path: string, had: readonly Ids[]): void {
-    this.backups.set(path, [...had, ...this.possible]);
-  }
-
-  anyBackup(): string {
-    return this.pick([...this.backups.keys()].filter((path) => existsSync(path)));
-  }
-
-  /** What restores have kept, once the disk is half full. */
-  removeOldFiles(): void {
-    const { bavail, blocks } = statfsSync(this.disk);
-    if (bavail > blocks / 2) return;
-    const old = readdirSync(this.disk).filter((name) => /\.before-|\.other-wal/.test(name));
-    for (const name of old) rmSync(join(this.disk, name), { recursive: true });
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.stop("SIGKILL");
-    if (this.#isMounted) spawnSync("umount", ["-l", this.disk]);
-    this.#folder[Symbol.dispose]();
-  }
-}
 
 /** What an operator does. It throws if a promise does not hold. */
 type Step = (life: Life) => Promise<unknown>;
@@ -220,7 +106,8 @@ async function runSteps({ rounds, random, tell }: SoakRun): Promise<Figures> {
         step++;
         // Of each step its own, so that the timing of one does not change the next.
         life.random = seededRandom(random() * 2 ** 32);
-        const name = life.pick(names);
+        // The service runs most of the time.
+        const name = life.random() < 0.25 ? "serve, create" : life.pick(names);
         past.push(name);
         await steps[name]?.(life);
         await check(life);
@@ -252,43 +139,6 @@ function keepFiles(life: Life): string {
   return kept;
 }
 
-/** No plant is missing, and no sound store is refused without a way on that works. */
-async function check(life: Life): Promise<void> {
-  const { service } = life;
-  if (service !== undefined && service.child.exitCode !== null) {
-    life.service = undefined;
-    if (!life.isFull) throw new Error(`the service ended by itself: ${service.err().slice(-600)}`);
-  }
-  const { code, out, err } = await life.command("export");
-  const warnsOfLostWal = life.suspect === "hands" && err.includes("it lacks the plants");
-  if (code !== 0 || warnsOfLostWal) return goOn(life, err);
-  life.possible = [expectOneOf(idsIn(out), life.possible, "the store", life)];
-  life.suspect = undefined;
-  life.removeOldFiles();
-}
-
-/** Hands or a kill may lead to a refusal, whose `mv` works; after hands, a backup may have to be restored. */
-async function goOn(life: Life, refusal: string): Promise<void> {
-  if (life.isFull) {
-    life.freeDisk();
-    return check(life);
-  }
-  const move = /`((?:mkdir|mv) [^`]+)`/.exec(refusal)?.[1];
-  if (life.suspect === undefined || (life.suspect === "a killed swap" && move === undefined))
-    throw new Error(`a sound store is refused: ${refusal.slice(-600)}`);
-  await life.stop("SIGKILL");
-  life.suspect = undefined;
-  if (move === undefined) await restore(life, life.anyBackup());
-  else if (spawnSync("sh", ["-c", move]).status !== 0) throw new Error(`${move} fails`);
-  await check(life);
-}
-
-async function backUp(life: Life, path: string): Promise<void> {
-  const { possible } = life;
-  const { code } = await mustSucceed(life, life.command("backup", path));
-  if (code === 0) life.made(path, possible);
-}
-
 async function backUpToFolder(life: Life): Promise<void> {
   const { possible } = life;
   const keep = ["--keep", String(Math.ceil(life.random() * 3))];
@@ -310,27 +160,6 @@ async function backUpToOutput(life: Life): Promise<void> {
   const { code, err } = await start("sh", shell, { environment: bareEnvironment }).ended;
   if (code === 0) life.made(path, possible);
   else allowOnly(life, code, err);
-}
-
-/** Of a backup, or of the file itself. It may be killed, or have another command beside it. */
-async function restore(life: Life, from: string, how?: "killed" | "beside another"): Promise<void> {
-  const { possible } = life;
-  if (how !== "beside another") await life.stop(life.pick(["SIGTERM", "SIGKILL"]));
-  const restored = from === life.file ? possible : (life.backups.get(from) ?? []);
-  const running = startPlantStore(["restore", from, "--replace", "--database", life.file, "--json"]);
-  if (how === "killed") {
-    await Bun.sleep(life.random() * 600);
-    running.child.kill("SIGKILL");
-    life.suspect = "a killed swap";
-  }
-  const { code, out, err } = await running.ended;
-  if (code === 0) {
-    // What is created beside it is refused, or was there before.
-    life.possible = how === "beside another" ? [...restored, ...life.possible] : restored;
-    const { before } = JSON.parse(out) as { before: string | null };
-    if (before !== null) rmSync(before, { recursive: true });
-  } else if (how === "killed") life.possible = [...possible, ...restored];
-  else if (how === undefined) allowOnly(life, code, err);
 }
 
 /** The rows of the soak `files`, at any moment, whether the service runs, was stopped or was killed. */
@@ -356,48 +185,4 @@ async function handsInFiles(life: Life): Promise<void> {
   life.suspect = "hands";
   // It is the store from now on, once a WAL beside it is moved away.
   if (script.startsWith("cp")) life.possible = life.backups.get(backup) ?? [];
-}
-
-/** A command may fail only beside a full disk, or on files that hands were in. */
-function allowOnly(life: Life, code: number | null, err: string): void {
-  if (code === 0 || life.isFull || life.suspect !== undefined) return;
-  if (/another process|is running|in use by|has it open|was created meanwhile|being read/.test(err)) return;
-  throw new Error(`exit ${code}: ${err.slice(-600)}`);
-}
-
-async function mustSucceed(life: Life, running: Promise<Finished>): Promise<Finished> {
-  const finished = await running;
-  allowOnly(life, finished.code, finished.err);
-  return finished;
-}
-
-async function plantsIn(file: string): Promise<Ids> {
-  const { code, out, err } = await plantStore(["export", "--database", file]);
-  if (code !== 0) throw new Error(`${file} cannot be read: ${err}`);
-  return idsIn(out);
-}
-
-function idsIn(ndjson: string): Ids {
-  return new Set(
-    ndjson
-      .split("\n")
-      .flatMap((line) => /"id":\s*"?(-?\d+)/.exec(line)?.[1] ?? [])
-      .map(Number),
-  );
-}
-
-function sizes(possible: readonly Ids[] = []): { readonly min: number; readonly max: number } {
-  const all = possible.map(({ size }) => size);
-  return { min: Math.min(...all), max: Math.max(...all) };
-}
-
-/** The one that the store has; an acknowledged plant must not be missing. */
-function expectOneOf(found: Ids, possible: readonly Ids[], what: string, life?: Life): Ids {
-  const missing = possible.map((ids) => [...ids].filter((id) => !found.has(id)));
-  const whole = possible.filter((_, index) => missing[index]?.length === 0);
-  const [largest] = whole.sort((one, other) => other.size - one.size);
-  if (largest !== undefined) return largest;
-  const fewest = Math.min(...missing.map(({ length }) => length));
-  if (life !== undefined) life.lost += fewest;
-  throw new Error(`${what} lacks ${fewest} acknowledged plants; it has ${found.size}`);
 }
