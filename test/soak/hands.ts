@@ -64,7 +64,7 @@ async function handInFiles(
   if (script.includes("raw.db"))
     await eventually(() => statSync(file).size > rawBytes, "a checkpoint that lengthens the file");
   load.paused = !isUnderLoad;
-  if (!isUnderLoad) await Bun.sleep(random() * loadedMsMax);
+  await Bun.sleep(random() * loadedMsMax);
   spawnSync("sh", ["-c", script], { cwd: folder });
   const sinceMs = performance.now();
   const hasNoticed = async () => (await statusOf(running.url, "/readyz").catch(() => 0)) !== 200;
