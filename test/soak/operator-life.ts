@@ -150,7 +150,7 @@ export async function goOn(life: Life, refusal: string): Promise<void> {
   if (!isAllowed) throw new Error(`a sound store is refused: ${refusal.slice(-600)}`);
   await life.stop("SIGKILL");
   life.suspect = undefined;
-  if (move === undefined) await restore(life, life.anyBackup());
+  if (move === undefined) await restore(life, life.anyBackup(), "as the way on");
   else if (spawnSync("sh", ["-c", move]).status !== 0) throw new Error(`${move} fails`);
   await check(life);
 }
@@ -162,7 +162,11 @@ export async function backUp(life: Life, path: string): Promise<void> {
 }
 
 /** Of a backup, or of the file itself. It may be killed, or have another command beside it. */
-export async function restore(life: Life, from: string, how?: "killed" | "beside another"): Promise<void> {
+export async function restore(
+  life: Life,
+  from: string,
+  how?: "killed" | "beside another" | "as the way on",
+): Promise<void> {
   const { possible } = life;
   if (how !== "beside another") await life.stop(life.pick(["SIGTERM", "SIGKILL"]));
   const restored = from === life.file ? possible : (life.backups.get(from) ?? []);
@@ -176,9 +180,11 @@ export async function restore(life: Life, from: string, how?: "killed" | "beside
   if (code === 0) {
     life.possible = how === "beside another" ? [...restored, ...life.possible] : restored;
     const { before } = JSON.parse(out) as { before: string | null };
-    if (before !== null) rmSync(before, { recursive: true });
+    if (before === null) return;
+    if (how === undefined) expectOneOf(await plantsIn(join(before, "plants.db")), possible, "what it keeps");
+    rmSync(before, { recursive: true });
   } else if (how === "killed") life.possible = [...possible, ...restored];
-  else if (how === undefined) allowOnly(life, code, err);
+  else if (how !== "beside another") allowOnly(life, code, err);
 }
 
 /** A command may fail only beside a full disk, or on files that hands were in. */

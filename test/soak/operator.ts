@@ -56,6 +56,10 @@ const steps: Readonly<Record<string, Step>> = {
     rmSync(drill);
   },
   "restore --replace": (life) => restore(life, life.anyBackup()),
+  "an older backup, and the nights after it": async (life) => {
+    await restore(life, life.anyBackup());
+    for (let night = 1; night <= 3; night++) await backUpToFolder(life);
+  },
   "restore --replace, killed": (life) => restore(life, life.anyBackup(), "killed"),
   "accept the file as it is": (life) => restore(life, life.file),
   "accept the file as it is, killed": (life) => restore(life, life.file, "killed"),
