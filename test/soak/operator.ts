@@ -57,6 +57,8 @@ const steps: Readonly<Record<string, Step>> = {
   },
   "restore --replace": (life) => restore(life, life.anyBackup()),
   "an older backup, and the nights after it": async (life) => {
+    await steps["serve, create"]?.(life);
+    await backUpToFolder(life);
     await restore(life, life.anyBackup());
     for (let night = 1; night <= 3; night++) await backUpToFolder(life);
   },
