@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { cpSync, existsSync, rmSync } from "node:fs";
+import { cpSync, existsSync, rmSync, statSync } from "node:fs";
 import { bareEnvironment, plantStore, shellArguments, start } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { statusOf } from "../support/post-plants.ts";
@@ -18,6 +18,7 @@ import {
 import { type Figures, type Soak, type SoakRun, seededRandom } from "./rounds.ts";
 
 const stepsPerLife = 60;
+const oneFrameBytes = 32 + 24 + 4096;
 
 export const operator: Soak = {
   summary:
@@ -189,6 +190,10 @@ async function handsInFiles(life: Life): Promise<void> {
   }
   if (script.endsWith("-shm")) return;
   life.suspect = "hands";
-  // It is the store from now on, once a WAL beside it is moved away.
-  if (script.startsWith("cp")) life.possible = life.backups.get(backup) ?? [];
+  if (!script.startsWith("cp")) return;
+  // It is the store from now on, once a WAL beside it is moved away; until then it must be refused.
+  life.possible = life.backups.get(backup) ?? [];
+  const walBytes = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  if (walBytes > oneFrameBytes && (await life.command("export")).code === 0)
+    throw new Error(`${script}: read beside the WAL of another file`);
 }
