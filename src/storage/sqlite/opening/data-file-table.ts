@@ -91,7 +91,9 @@ function moveWalCommand(path: string): string {
   const files = [`${path}-wal`, `${path}-shm`].filter((file) => existsSync(file));
   const owner = ownerOfWal(path);
   if (owner !== undefined) return `mv ${files.join(" ")} ${owner}/`;
-  return `mkdir ${path}.other-wal && mv ${files.join(" ")} ${path}.other-wal/`;
+  let folder = `${path}.other-wal`;
+  for (let number = 2; existsSync(folder); number++) folder = `${path}.other-wal-${number}`;
+  return `mkdir ${folder} && mv ${files.join(" ")} ${folder}/`;
 }
 
 /**
