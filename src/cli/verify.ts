@@ -104,7 +104,7 @@ function printVerified(terminal: Terminal, path: string, verified: Verified): vo
   const { problems, lastBackup } = verified;
   if (problems.length > 0) {
     terminal.err(
-      `${path} is damaged:\n${listed(problems)}Restore it from a backup, or check --database if it is not a data file.\n`,
+      `${path} is damaged:\n${listed(problems)}Restore a sound backup, or check --database if it is not a data file.\n`,
     );
     return;
   }

@@ -37,7 +37,7 @@ beforeAll(async () => {
 afterAll(() => folder[Symbol.dispose]());
 
 // Whatever a command reads of a data file, it notices if that is damaged. A start and doctor look for the same damage.
-const malformed = "is damaged (database disk image is malformed); restore it from a backup.";
+const malformed = "is damaged (database disk image is malformed); restore a sound backup.";
 const readers = ["list", "show 700", "export", "audit", "token list"];
 const checks = ["doctor", "start"];
 const everyCommand = [...readers, ...checks];
@@ -46,7 +46,7 @@ test.each<[what: string, sentence: string, noticing: string[], harm: (bytes: Buf
   ["that is cut off in the middle", malformed, everyCommand, (bytes) => bytes.subarray(0, 40 * pageBytes)],
   [
     "that is cut off within its last page",
-    "bytes; restore it from a backup.",
+    "bytes; restore a sound backup.",
     everyCommand,
     (bytes) => bytes.subarray(0, -1000),
   ],
@@ -58,7 +58,7 @@ test.each<[what: string, sentence: string, noticing: string[], harm: (bytes: Buf
   ],
   [
     "whose index leads to another plant",
-    "its index does not lead to every plant; restore it from a backup.",
+    "its index does not lead to every plant; restore a sound backup.",
     checks,
     (bytes) => {
       // The id precedes the name in the table, and the one in the index differs then.
@@ -80,7 +80,7 @@ test.each<[what: string, sentence: string, noticing: string[], harm: (bytes: Buf
   ],
   [
     "with a plant whose name is not text",
-    "cannot be read; restore it from a backup.",
+    "cannot be read; restore a sound backup.",
     ["show 700", "export"],
     notText,
   ],
@@ -98,7 +98,7 @@ test.each<[what: string, sentence: string, noticing: string[], harm: (bytes: Buf
     expect(said).toEqual(expected);
     const { code, err } = await runOn(file, "verify");
     expect(code).toBe(1);
-    expect(err).toMatch(/is damaged:\n(?: {2}.+\n)+Restore it from a backup, or check --database/);
+    expect(err).toMatch(/is damaged:\n(?: {2}.+\n)+Restore a sound backup, or check --database/);
   },
 );
 
@@ -120,11 +120,11 @@ test("four overwritten bytes are readable problems, each once, in lines and in J
   expect(code).toBe(1);
   const { problems } = JSON.parse((await runOn(file, "verify --json")).out);
   const lines = problems.map((problem: string) => `  ${problem}\n`);
-  expect(err).toStartWith(`${file} is damaged:\n${lines.join("")}Restore it`);
+  expect(err).toStartWith(`${file} is damaged:\n${lines.join("")}Restore a`);
   expect(problems[0]).toMatch(/^Tree \d+ page \d+ cell 1: Offset 65535 out of range [\d.]+$/);
   expect(lines.join("").split("\n")).toHaveLength(new Set(problems).size + 1);
   const backup = await runOn(file, `backup ${folder.newPath()}`);
-  expect(backup.err).toStartWith(`plant-store: ${file} cannot be copied: database disk image is malformed.`);
+  expect(backup.err).toStartWith(`plant-store: ${file} is damaged (database disk image is malformed)`);
 });
 
 test("a start on a file that is not a database leaves only its lock file there", () => {

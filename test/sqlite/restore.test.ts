@@ -108,7 +108,7 @@ test.each<[how: string, harm: (bytes: Buffer) => Uint8Array]>([
   writeFileSync(backup, harm(readFileSync(backup)));
   const { code, err } = await restore(backup, restored);
   expect(err).toContain(backup);
-  expect(err).toEndWith("use another backup.\n");
+  expect(err).toEndWith("restore a sound backup.\n");
   expect(err).not.toContain("restore it from");
   expectOneLine(err);
   expect(code).toBe(1);

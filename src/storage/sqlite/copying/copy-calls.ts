@@ -37,7 +37,10 @@ export const unread: CheckedFile = {
 
 /** The thread of one command, and what it says of its steps. */
 export class CopyThread implements AsyncDisposable {
-  readonly #thread = new Thread<CopyCalls>("storage/sqlite/copying/copy-thread", { keepsProcessAlive: true });
+  readonly #thread = new Thread<CopyCalls>("storage/sqlite/copying/copy-thread", {
+    keepsProcessAlive: true,
+    errors: { DataFileProblem },
+  });
   readonly #onStep: OnStep;
 
   constructor(onStep: OnStep) {
@@ -95,6 +98,7 @@ async function asked<Result>(failure: string, call: Promise<Result>): Promise<Re
   try {
     return await call;
   } catch (error) {
+    if (error instanceof DataFileProblem) throw error;
     throw new DataFileProblem(`${failure}: ${messageOf(error)}`.replace(/\.?$/, "."));
   }
 }

@@ -1,5 +1,6 @@
 // The thread of copy-calls.ts.
 
+import { asDataFileProblem, isDamage } from "../data-file/data-file-problem.ts";
 import { copyInto, findDamage } from "../opening/copy-into.ts";
 import { openReadOnly, openWithoutWal } from "../opening/open-read-only.ts";
 import { serveThread } from "../threads/thread.ts";
@@ -14,7 +15,11 @@ const open = (path: string) => openReadOnly(path, { older: true, warnOfLostWal: 
 const calls: CopyCalls = {
   copy(from, to, isComplete) {
     using database = isComplete ? openWithoutWal(from) : open(from);
-    copyInto(database, to);
+    try {
+      copyInto(database, to);
+    } catch (error) {
+      throw asDataFileProblem(error, isDamage(error) ? from : to);
+    }
   },
   findDamage(path) {
     using database = open(path);

@@ -46,7 +46,7 @@ test("a copy has everything, and is complete without a WAL", async () => {
 test("a copy of a damaged file, or one that is damaged itself, is refused and removed", async () => {
   const ofDamaged = await copyOf((file) => damage(file, "japonica"));
   expect(ofDamaged.copied).toBeInstanceOf(DataFileProblem);
-  expect(String(ofDamaged.copied)).toContain(`${ofDamaged.from} cannot be copied: `);
+  expect(String(ofDamaged.copied)).toContain(`${ofDamaged.from} is damaged (`);
   const becameDamaged = await copyOf(
     () => {},
     (copy) => damage(copy, "japonica"),

@@ -126,7 +126,7 @@ test("a backup that is damaged is refused, with the advice to use another one, a
   expect(readdirSync(dirname(path)).sort()).toEqual(["plants.db", "plants.db-wal"]);
   // One that SQLite cannot open at all.
   writeFileSync(broken, bytes.fill(0xff, 100, 4096));
-  expect(String(await caught(restore(broken, path)))).toContain("use another backup");
+  expect(String(await caught(restore(broken, path)))).toContain("restore a sound backup");
 });
 
 test("a source with a damaged WAL is refused", async () => {

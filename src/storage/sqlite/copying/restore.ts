@@ -57,18 +57,6 @@ const spareBytes = 1_000_000;
 export async function restoreDataFile(
   from: string,
   named: string,
-  options: RestoreOptions,
-): Promise<Restored> {
-  try {
-    return await restoreSound(from, named, options);
-  } catch (error) {
-    throw asProblemOfBackup(error);
-  }
-}
-
-async function restoreSound(
-  from: string,
-  named: string,
   { replace, warn, onStep = ignoreStep }: RestoreOptions,
 ): Promise<Restored> {
   const path = realDataFile(named);
@@ -107,22 +95,13 @@ async function makeCopy(
   isComplete: boolean,
 ): Promise<CheckedCopy> {
   const copy = replacementFile(path);
-  removeDatabase(copy);
   try {
+    removeDatabase(copy);
     return await copyDataFile(thread, from, copy, { isComplete, change: giveNewStoreId });
   } catch (error) {
     removeIfPossible(copy);
-    throw asDataFileProblem(error, path);
+    throw asDataFileProblem(error, copy);
   }
-}
-
-/** What is damaged cannot be restored from a backup: it is the backup. */
-function asProblemOfBackup(error: unknown): unknown {
-  if (!(error instanceof DataFileProblem) || !/(?<!-wal) is damaged|malformed/.test(error.message))
-    return error;
-  return new DataFileProblem(
-    `${error.message.replace(/(; restore it from a backup)?\.$/, "")}; use another backup.`,
-  );
 }
 
 function giveNewStoreId(copy: string): void {

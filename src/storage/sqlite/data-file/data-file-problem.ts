@@ -66,7 +66,7 @@ export function reasonOfNoSpace(error: unknown): string | undefined {
 export function asDataFileProblem(error: unknown, path: string): DataFileProblem {
   if (error instanceof DataFileProblem) return error;
   if (error instanceof Damage)
-    return new DataFileProblem(`${path} is damaged: ${error.message}; restore it from a backup.`, {
+    return new DataFileProblem(`${path} is damaged: ${error.message}; restore a sound backup.`, {
       cause: error,
     });
   const full = reasonOfNoSpace(error);
@@ -92,7 +92,7 @@ function describeSqliteError(error: SQLiteError, path: string): string {
   const code = sqliteCodeOf(error);
   if (code === "SQLITE_NOTADB") return notSqliteSentence(path);
   if (code.startsWith("SQLITE_CORRUPT"))
-    return `${path} is damaged (${error.message}); restore it from a backup.`;
+    return `${path} is damaged (${error.message}); restore a sound backup.`;
   if (code.startsWith("SQLITE_CANTOPEN"))
     return (
       describeDeniedBeside(path) ?? `${path} cannot be opened: check that the folder exists and is writable.`

@@ -56,7 +56,7 @@ export function removeMarker(path: string): void {
 export function refuseMarked(path: string, marker: Marker | undefined): void {
   if (marker === "overwritten")
     throw new DataFileProblem(
-      `${path} was replaced or overwritten, or lost its WAL, while the service ran: run \`plant-store restore FILE --replace\` with a copy made from the running process, or with a backup; or, to use the file that is there now, with ${path} itself.`,
+      `${path} lost its WAL, or was replaced or overwritten while the service ran: run \`plant-store restore FILE --replace\` with a copy made from the running process, or with a backup; or, to use the file that is there now, with ${path} itself.`,
     );
   if (marker === "unfinished")
     throw new DataFileProblem(

@@ -222,7 +222,7 @@ describe("the start after a failed fsync", () => {
     // One name becomes a blob, which SQLite copies: its type is in the header of the record, five bytes before.
     const wrongType = (bytes: Buffer, at: number) => bytes.writeUInt8(bytes.readUInt8(at - 5) - 1, at - 5);
     for (const [damage, why] of [
-      [lostPage, /is damaged .*; restore it from a backup\.$/],
+      [lostPage, /is damaged .*; restore a sound backup\.$/],
       [wrongType, /is damaged and must be restored from a backup: non-TEXT value in plants\.name\.$/],
     ] as const) {
       const file = crashed("sync-failed");

@@ -123,7 +123,7 @@ function makeReplacement(database: Database, path: string): void {
     using copied = new ImmutableDatabase(copy);
     const [problem] = findDamage(copied);
     if (problem !== undefined)
-      throw new DataFileProblem(`${path} is damaged and must be restored from a backup: ${problem}.`);
+      throw new DataFileProblem(`${path} is damaged: ${problem}; restore a sound backup.`);
   } catch (error) {
     removeDatabase(copy);
     throw error;
