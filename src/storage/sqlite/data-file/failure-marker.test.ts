@@ -44,7 +44,7 @@ test("a marker that a failed sync has truncated means a failed sync", () => {
 test("what 1.2.1 recorded is refused, with what to do", () => {
   const replaced = marked('{"reason":"replaced"}');
   expect(() => refuseMarked(replaced, readMarker(replaced))).toThrow(
-    /was overwritten while the service ran.*: run `plant-store restore [A-Z]+ --replace`/,
+    /overwritten while the service ran.*: run `plant-store restore [A-Z]+ --replace`/,
   );
   const rebuilt = marked('{"reason":"rebuilt","digest":"0"}');
   expect(() => refuseMarked(rebuilt, readMarker(rebuilt))).toThrow(

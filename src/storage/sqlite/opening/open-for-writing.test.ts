@@ -24,7 +24,7 @@ import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { verifyDataFile } from "../copying/verify.ts";
 import { readPragma } from "../data-file/connect.ts";
 import { DataFileProblem } from "../data-file/data-file-problem.ts";
-import { type Failure, markerFile, whyFailureUnrecorded } from "../data-file/failure-marker.ts";
+import { type Failure, markerFile, removeMarker, whyFailureUnrecorded } from "../data-file/failure-marker.ts";
 import { lastBackupFile, whyUnrecorded } from "../data-file/last-backup.ts";
 import { readUse, readUseWithoutWal } from "../data-file/store-use.ts";
 import { copyInto } from "./copy-into.ts";
@@ -165,6 +165,7 @@ describe("a store that was there", () => {
     whyFailureUnrecorded(file, "overwritten");
     expect(() => openForWriting(file)).toThrow(/overwritten while the service ran/);
     expect(existsSync(file)).toBe(false);
+    removeMarker(file);
     whyFailureUnrecorded(file, "sync-failed");
     open(file);
     expect(storedPlants(file)).toEqual([]);
@@ -223,7 +224,7 @@ describe("the start after a failed fsync", () => {
     const wrongType = (bytes: Buffer, at: number) => bytes.writeUInt8(bytes.readUInt8(at - 5) - 1, at - 5);
     for (const [damage, why] of [
       [lostPage, /is damaged .*; restore a sound backup\.$/],
-      [wrongType, /is damaged and must be restored from a backup: non-TEXT value in plants\.name\.$/],
+      [wrongType, /is damaged: non-TEXT value in plants\.name; restore a sound backup\.$/],
     ] as const) {
       const file = crashed("sync-failed");
       const bytes = readFileSync(file);
@@ -307,7 +308,7 @@ test.each<[what: string, why: RegExp, harm: (file: string) => void]>([
   ],
   [
     "what was overwritten",
-    /was overwritten while the service ran/,
+    /overwritten while the service ran/,
     (file) => whyFailureUnrecorded(file, "overwritten"),
   ],
 ])(
