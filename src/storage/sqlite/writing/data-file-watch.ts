@@ -150,13 +150,13 @@ export class DataFileWatch {
 /** Whether SQLite alone can have changed the data file from its known state to the one it is in now. */
 function isContinued(known: DataFileState, now: DataFileState): boolean {
   const isSameFile = now.header.subarray(0, identityBytes).equals(known.header.subarray(0, identityBytes));
-  return isSameFile && hasItsLength(known, now) && isSameMark(known.mark, now.mark);
+  return isSameFile && isLater(known, now) && isSameMark(known.mark, now.mark);
 }
 
-/** Only a VACUUM makes a data file shorter. */
-function hasItsLength(known: DataFileState, { header, bytes }: DataFileState): boolean {
-  if (bytes >= known.bytes) return true;
-  return isWhole(header, bytes) && changeCounter(header) >= changeCounter(known.header);
+/** An earlier state of the file has a lower change counter. Only a VACUUM makes the file shorter. */
+function isLater(known: DataFileState, { header, bytes }: DataFileState): boolean {
+  if (changeCounter(header) < changeCounter(known.header)) return false;
+  return bytes >= known.bytes || isWhole(header, bytes);
 }
 
 function isSameMark(known: Mark, now: Mark): boolean {
