@@ -108,6 +108,7 @@ export class Listener implements RequestHandler, AsyncDisposable {
     const connectionEvents: ConnectionEvents = {
       connectionLimitReached: events.connectionLimitReached,
       connections: (open) => events.connections(kind.name, open),
+      callbackFailed: (error) => events.internalError(() => ({}), error),
     };
     try {
       const options = {

@@ -295,7 +295,7 @@ const server = new WireServer(
     connectionsMax: 1000,
     bodyBytesMax: 300,
     bodyTimeoutMs: 20_000,
-    events: { connectionLimitReached() {}, connections() {} },
+    events: { connectionLimitReached() {}, connections() {}, callbackFailed() {} },
   },
   {
     handle(connection, head) {

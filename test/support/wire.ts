@@ -28,6 +28,7 @@ export class TestWire implements AsyncDisposable {
   #accepted = 0;
   readonly #tls: TlsMaterial | undefined;
   readonly #clients: Socket[] = [];
+  readonly #failures: unknown[] = [];
 
   constructor(handle: RequestHandler["handle"], options: TestWireOptions = {}) {
     this.#tls = options.tls;
@@ -38,6 +39,7 @@ export class TestWire implements AsyncDisposable {
         if (open > this.open) this.#accepted++;
         this.open = open;
       },
+      callbackFailed: options.callbackFailed ?? ((error) => this.#failures.push(error)),
     };
     const handleFault = (connection: Connection) => connection.send(emptyResponse, emptyResponse.length);
     this.server = new WireServer(
@@ -88,6 +90,7 @@ export class TestWire implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     for (const socket of this.#clients) socket.terminate();
     await this.server.drain(0);
+    if (this.#failures.length > 0) throw this.#failures[0];
   }
 }
 

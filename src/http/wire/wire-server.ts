@@ -1,6 +1,7 @@
 import { constants } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Socket, TCPSocketListener } from "bun";
+import { syscallOf } from "../../system/errors.ts";
 import { Connection, type RequestHandler, type SharedByConnections, type WireLimits } from "./connection.ts";
 import { ConnectionLimit, type ConnectionLimitEvents } from "./connection-limit.ts";
 import type { CoarseClock } from "./connection-state.ts";
@@ -16,6 +17,8 @@ export interface TlsMaterial {
 export interface ConnectionEvents extends ConnectionLimitEvents {
   /** Called with the number of open connections whenever it changes. */
   connections(open: number): void;
+  /** A callback of a socket threw; its connection was ended. */
+  callbackFailed(error: unknown): void;
 }
 
 export interface WireServerOptions extends WireLimits {
@@ -129,8 +132,13 @@ export class WireServer implements CoarseClock {
           this.#limit.closed(socket.data);
           options.events.connections(this.#connections.size);
         },
-        // `close` follows, and a peer that goes away is not an error.
-        error: () => {},
+        // A peer that goes away is no failure, and `close` follows. What one of these functions throws is: the connection would
+        // wait for a response that nobody makes.
+        error: (socket, error) => {
+          if (syscallOf(error) !== "") return;
+          options.events.callbackFailed(error);
+          socket.terminate();
+        },
       },
     });
   }
