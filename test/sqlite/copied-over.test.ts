@@ -2,10 +2,9 @@
 // it for what it is not.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
-import { lastBackupFile } from "../../src/storage/sqlite/data-file/last-backup.ts";
 import { serve } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
 import { eventually } from "../support/eventually.ts";
@@ -34,16 +33,13 @@ const run = (...args: string[]) =>
   runInProcess([...args, "--database", folder.dataFile], { environment: accessTokenEnvironment });
 
 describe("a data file that is copied over while the service runs under load", () => {
-  test.each([
-    ["a backup", () => backup],
-    ["a closed store", () => store],
-  ])("by %s gets no more plants, and none of its WAL", async (_, from) => {
+  test("gets no more plants, and none of its WAL", async () => {
     await using service = await serve(["--database", folder.dataFile], {
       environment: accessTokenEnvironment,
     });
     const { acknowledged, refusals } = createUntilRefused(service.url, "under load");
     await eventually(() => acknowledged.length > 20);
-    spawnSync("cp", [from(), folder.dataFile]);
+    spawnSync("cp", [backup, folder.dataFile]);
     expect(await refusals).toEqual([50302, 50302, 50302, 50302]);
     expect(await createStatus(service.url, 1)).toBe(503);
     expect(await statusOf(service.url, "/livez")).toBe(200);
@@ -93,55 +89,24 @@ describe("a backup that is copied over a crashed store, whose WAL was left", () 
       before[1] ?? "",
     );
   });
-
-  test("is restored from without that WAL, with a warning", async () => {
-    const restored = join(folder.path, "restored.db");
-    const { code, err } = await runInProcess(["restore", folder.dataFile, "--database", restored]);
-    expect(err).toContain(`${folder.dataFile}-wal is not applied: it does not belong to this file.`);
-    expect(code).toBe(0);
-    expect(storedPlants(restored)).toEqual(storedPlants(backup));
-  });
 });
 
-describe("a data file that is missing", () => {
-  test("is not begun again where the record says that there was one", async () => {
-    {
-      await using _service = await startTestService({ database: folder.dataFile });
-    }
-    rmSync(folder.dataFile);
-    for (const command of ["serve", "token create --name x"]) {
-      const { code, err } = await run(...command.split(" "));
-      expect([command, code, err]).toEqual([
-        command,
-        1,
-        expect.stringContaining(
-          `${lastBackupFile(folder.dataFile)} says that there was one. Is its disk mounted?`,
-        ),
-      ]);
-    }
-    expect(existsSync(folder.dataFile)).toBe(false);
-    // The way on that the sentence names.
-    rmSync(lastBackupFile(folder.dataFile));
-    expect((await run("token", "create", "--name", "x")).code).toBe(0);
-  });
-
-  test("is not begun again where the set folder has a backup of it, though its own disk is empty", async () => {
-    const backups = join(folder.path, "backups");
-    mkdirSync(backups);
-    copyFileSync(backup, join(backups, name));
-    for (const command of ["serve", "token create --name x"]) {
-      const args = [...command.split(" "), "--database", folder.dataFile];
-      const environment = { ...accessTokenEnvironment, PLANT_STORE_BACKUP_FOLDER: backups };
-      const { code, err } = await runInProcess(args, { environment });
-      expect([command, code, err]).toEqual([
-        command,
-        1,
-        expect.stringContaining(`${join(backups, name)} is a backup of one. Is its disk mounted?`),
-      ]);
-    }
-    expect(readdirSync(folder.path)).toEqual(["backups"]);
-    expect((await run("restore", join(backups, name))).code).toBe(0);
-    await using _service = await startTestService({ database: folder.dataFile, "backup-folder": backups });
-    expect(storedPlants(folder.dataFile)).toHaveLength(plants);
-  });
+test("a data file that is missing is not begun again where the set folder has a backup of it", async () => {
+  const backups = join(folder.path, "backups");
+  mkdirSync(backups);
+  copyFileSync(backup, join(backups, name));
+  for (const command of ["serve", "token create --name x"]) {
+    const args = [...command.split(" "), "--database", folder.dataFile];
+    const environment = { ...accessTokenEnvironment, PLANT_STORE_BACKUP_FOLDER: backups };
+    const { code, err } = await runInProcess(args, { environment });
+    expect([command, code, err]).toEqual([
+      command,
+      1,
+      expect.stringContaining(`${join(backups, name)} is a backup of one. Is its disk mounted?`),
+    ]);
+  }
+  expect(readdirSync(folder.path)).toEqual(["backups"]);
+  expect((await run("restore", join(backups, name))).code).toBe(0);
+  await using _service = await startTestService({ database: folder.dataFile, "backup-folder": backups });
+  expect(storedPlants(folder.dataFile)).toHaveLength(plants);
 });

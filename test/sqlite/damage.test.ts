@@ -168,15 +168,6 @@ describe("a copy that is damaged", () => {
     expect(readdirSync(backups)).toEqual([]);
     expect(existsSync(lastBackupFile(file))).toBe(false);
   });
-
-  test("is not restored", async () => {
-    const restored = folder.newPath();
-    const file = newUnsound();
-    const { err } = await runInProcess(["restore", file, "--database", restored]);
-    expect(err).toContain(`The copy of ${file} is damaged`);
-    expect(existsSync(restored)).toBe(false);
-    expect(existsSync(`${restored}.replacement`)).toBe(false);
-  });
 });
 
 function nameOf(id: number): string {

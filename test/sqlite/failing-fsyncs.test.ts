@@ -1,12 +1,12 @@
 // An fsync fails: in a service under load, in its stop, in a start or in a command. Nothing that was acknowledged is lost. What a
 // start does with the files is tested in process, in src/storage/sqlite/opening/open-for-writing.test.ts and lost-files.test.ts.
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, renameSync, statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { constants } from "node:os";
 import { basename, join } from "node:path";
-import { markerFile, whyFailureUnrecorded } from "../../src/storage/sqlite/data-file/failure-marker.ts";
+import { whyFailureUnrecorded } from "../../src/storage/sqlite/data-file/failure-marker.ts";
 import { openForWriting } from "../../src/storage/sqlite/opening/open-for-writing.ts";
-import { folderForOld, foldersOfOld } from "../../src/storage/sqlite/opening/swap.ts";
+import { foldersOfOld } from "../../src/storage/sqlite/opening/swap.ts";
 import { expectOneLine, plantStore, type Serving } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
 import { eventually } from "../support/eventually.ts";
@@ -17,7 +17,6 @@ import { createEmptyStore } from "../support/seeded-store.ts";
 import { missingIn, storedPlants } from "../support/stored-plants.ts";
 import { lacksSyncShim, recordSyncs, serveRecorded } from "../support/syncs.ts";
 import { runInProcess } from "../support/terminal.ts";
-import { startTestService } from "../support/test-service.ts";
 
 const folder = useFolderForEachTest();
 
@@ -212,26 +211,4 @@ describe.skipIf(lacksSyncShim())("an fsync that fails", () => {
     openAsNextStart(join(old, basename(folder.dataFile)));
     expect(storedPlants(join(old, basename(folder.dataFile)))).toHaveLength(3);
   });
-});
-
-test("after a failed fsync, the WAL beside the copy that took the data file's place is moved to the old file", async () => {
-  await crashedStore(folder.dataFile, 3, { checkpointed: 1 });
-  whyFailureUnrecorded(folder.dataFile, "sync-failed");
-  const old = readFileSync(folder.dataFile);
-  const wal = readFileSync(`${folder.dataFile}-wal`);
-  // A start was killed between the rename and the move of the WAL.
-  const copy = `${folder.dataFile}.copy`;
-  expect((await runInProcess(["backup", copy, "--database", folder.dataFile])).code).toBe(0);
-  const kept = folderForOld(folder.dataFile, statSync(markerFile(folder.dataFile)).mtimeMs);
-  mkdirSync(kept);
-  renameSync(folder.dataFile, join(kept, basename(folder.dataFile)));
-  renameSync(copy, folder.dataFile);
-
-  await using service = await startTestService({ database: folder.dataFile });
-  expect(service.logged.join("")).toContain("the WAL of the old data file was moved away");
-  expect(missingIn(folder.dataFile, [1, 2, 3])).toEqual([]);
-  expect(existsSync(markerFile(folder.dataFile))).toBe(false);
-  expect(foldersOfOld(folder.dataFile)).toEqual([kept]);
-  expect(readFileSync(join(kept, basename(folder.dataFile))).equals(old)).toBe(true);
-  expect(readFileSync(join(kept, `${basename(folder.dataFile)}-wal`)).equals(wal)).toBe(true);
 });

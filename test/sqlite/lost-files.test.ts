@@ -4,9 +4,7 @@ import { describe, expect, test } from "bun:test";
 import {
   copyFileSync,
   existsSync,
-  mkdirSync,
   readdirSync,
-  readFileSync,
   readlinkSync,
   renameSync,
   rmSync,
@@ -18,13 +16,13 @@ import { dirname, join } from "node:path";
 import { readMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { DataFileReplaced } from "../../src/storage/store.ts";
-import { sendSecondSignal, serve, start, unshareArguments, untilListening } from "../support/command.ts";
-import { crashedStore } from "../support/crashed-store.ts";
+import { sendSecondSignal, serve } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
 import { startHeldPost } from "../support/held-post.ts";
-import { lacks, lacksMounts } from "../support/lacks.ts";
+import { lacks } from "../support/lacks.ts";
 import { createStatus, createUntilRefused, statusOf } from "../support/post-plants.ts";
+import { createEmptyStore } from "../support/seeded-store.ts";
 import { missingIn, storedPlants, testPlant } from "../support/stored-plants.ts";
 import { runInProcess } from "../support/terminal.ts";
 import { startTestService } from "../support/test-service.ts";
@@ -34,16 +32,13 @@ const folder = useFolderForEachTest();
 
 const lostInLog = "the data file was lost";
 
-const replaced = "overwritten while the service ran";
-
 // Elsewhere there is no /proc, and a backup has to be restored.
 const noProc = lacks("/proc", process.platform !== "linux");
 
 describe.skipIf(noProc)("a data file that is lost while the service runs", () => {
   const losses: [when: string, lose: (file: string) => void][] = [
-    ["it is deleted", (file) => rmSync(file)],
     ["it is deleted with its folder", (file) => rmSync(dirname(file), { recursive: true })],
-    ["its WAL alone is deleted", (file) => rmSync(`${file}-wal`)],
+    ["another file takes its place", (file) => renameSync(join(folder.path, "other.db"), file)],
   ];
 
   test.each(losses)(
@@ -51,6 +46,7 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     async (_, lose) => {
       const file = join(folder.path, "it's data", "plants.db");
       await using service = await startTestService({ database: file });
+      createEmptyStore(join(folder.path, "other.db"));
       const { acknowledged, refusals } = createUntilRefused(service.url, "under load");
       await eventually(() => acknowledged.length > 20);
       lose(file);
@@ -128,38 +124,6 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     expect(readMarker(folder.dataFile)).toBe("overwritten");
   });
 
-  test.skipIf(lacksMounts())(
-    "is noticed by its device if another file system has a file of the same inode number there",
-    async () => {
-      const disk = join(folder.path, "disk");
-      const other = join(folder.path, "other");
-      mkdirSync(disk);
-      mkdirSync(other);
-      // Each tmpfs numbers its inodes from 1 on, so another one soon has a file with the same number. It is mounted over the
-      // first only once it has: until then the file would be missing, which is noticed too.
-      const script = `
-        mount -t tmpfs none ${disk}
-        mount -t tmpfs none ${other}
-        "$@" &
-        while [ ! -e ${folder.path}/mount-now ]; do sleep 0.05; done
-        inode=$(stat -c %i ${disk}/plants.db)
-        until [ "$(stat -c %i ${other}/plants.db)" = "$inode" ]; do mv ${other}/plants.db ${other}/$((n += 1)) 2>/dev/null; : > ${other}/plants.db; done
-        mount --bind ${other} ${disk}
-        wait`;
-      const shell = unshareArguments(script, ["serve", "--database", `${disk}/plants.db`]);
-      await using service = await untilListening(
-        start("unshare", shell, {
-          environment: accessTokenEnvironment,
-          ownGroup: true,
-        }),
-      );
-      expect(await createStatus(service.url, 1)).toBe(200);
-      writeFileSync(join(folder.path, "mount-now"), "");
-      await eventually(() => service.err().includes(lostInLog));
-      expect(service.err()).toContain("The data file was deleted or replaced while it was open.");
-    },
-  );
-
   test("is reported in the log if the failure marker cannot be written", async () => {
     const data = join(folder.path, "data");
     await using service = await startTestService({ database: join(data, "plants.db") });
@@ -170,51 +134,6 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     expect(await createStatus(service.url, 2)).toBe(503);
   });
 });
-
-/** None of the commands may apply the old WAL to the new file, or write to that. */
-async function expectRefused(bytes: Buffer, commands: readonly string[]): Promise<void> {
-  for (const command of commands) {
-    const { code, err } = await runInProcess([...command.split(" "), "--database", folder.dataFile], {
-      environment: accessTokenEnvironment,
-    });
-    expect(err).toContain(replaced);
-    expect(code).toBe(1);
-    expect(readFileSync(folder.dataFile).equals(bytes)).toBe(true);
-  }
-}
-
-test.skipIf(noProc)(
-  "a data file that replaces the service's own is neither read nor changed, until that is restored",
-  async () => {
-    const other = join(folder.path, "other.db");
-    await crashedStore(other, 3, { checkpointed: 3 });
-    const bytes = readFileSync(other);
-    await using service = await serve(["--database", folder.dataFile], {
-      environment: accessTokenEnvironment,
-    });
-    const { acknowledged, refusals } = createUntilRefused(service.url, "under load");
-    await eventually(() => acknowledged.length > 20);
-    renameSync(other, folder.dataFile);
-    expect(await refusals).toEqual([50302, 50302, 50302, 50302]);
-    await eventually(() => service.err().includes(lostInLog));
-
-    const commands = ["list", "verify", "token create --name x"];
-    await expectRefused(bytes, commands);
-    const copy = copyFrom(service.child.pid ?? 0, folder.dataFile);
-    expect(service.child.exitCode).toBeNull();
-    service.child.kill("SIGTERM");
-    const { code, err } = await service.ended;
-    expect(code).toBe(1);
-    expect(err).not.toContain("every acknowledged plant is on disk");
-    await expectRefused(bytes, [...commands, "serve"]);
-
-    for (const end of ["", "-wal"]) renameSync(folder.dataFile + end, `${folder.dataFile}.away${end}`);
-    expect(await runInProcess(["restore", copy, "--database", folder.dataFile])).toMatchObject({ code: 0 });
-    await using again = await startTestService({ database: folder.dataFile });
-    expect(missingIn(folder.dataFile, acknowledged)).toEqual([]);
-    expect(await createStatus(again.url, 1)).toBe(200);
-  },
-);
 
 /** Copies both files from the process that still has them open, as docs/operating.md says, and returns the path of the copy. */
 function copyFrom(process: number, file: string): string {

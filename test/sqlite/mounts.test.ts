@@ -26,8 +26,8 @@ describe.skipIf(lacksMounts())("a data file that is mounted by itself", () => {
     openAsNextStart(folder.dataFile);
   });
 
-  test.each(["serve", "doctor"])("is refused by %s", async (command) => {
-    const { code, out, err } = await runMounted([command, "--database", "MOUNTED"]);
+  test.each(["serve", "doctor", "restore MOUNTED --replace"])("is refused by %s", async (command) => {
+    const { code, out, err } = await runMounted([...command.split(" "), "--database", "MOUNTED"]);
     expect(code).toBe(1);
     expect(out + err).toContain("is mounted by itself: its WAL would not be on that volume");
   });

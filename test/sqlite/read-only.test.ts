@@ -1,7 +1,7 @@
 // Reading changes nothing: a data file on read-only media, and what a command that only reads leaves beside a data file.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expectOneLine, unshareArguments } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
@@ -46,20 +46,7 @@ describe.skipIf(lacksMounts())("on read-only media", () => {
   });
 });
 
-describe.each([
-  ["list", "in the WAL"],
-  ["verify", "no damage found. 1 plant checked"],
-])("%s", (command, found) => {
-  test("reads the WAL of a crashed service, and leaves it unchanged", async () => {
-    const file = folder.newPath();
-    await crashedStore(file, 1, { nameOf: () => "in the WAL" });
-    const wal = readFileSync(`${file}-wal`);
-    const { code, out, err } = await runInProcess([command, "--database", file]);
-    expect(code).toBe(0);
-    expect(out + err).toContain(found);
-    expect(readFileSync(`${file}-wal`).equals(wal)).toBe(true);
-  });
-
+describe.each(["list", "verify"])("%s", (command) => {
   test("leaves nothing beside a closed data file that keeps it from being complete, and nothing beside a backup", async () => {
     const own = folder.newFolder();
     const file = join(own, "plants.db");

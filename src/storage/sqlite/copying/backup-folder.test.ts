@@ -120,11 +120,17 @@ describe("--keep", () => {
     writeFileSync(`${first}.digest.json`, "{}");
     const own = join(backups.folderPath, "plants-1969-01-01T00-00-00-000Z.db");
     writeFileSync(own, "without a checksum, it is the operator's own");
+    const [subfolder, link] = [1, 2].map((day) => `plants-1969-02-0${day}T00-00-00-000Z.db`) as [
+      string,
+      string,
+    ];
+    mkdirSync(join(backups.folderPath, subfolder));
+    symlinkSync(first, join(backups.folderPath, link));
     // One that cannot be read has no plants.
     writeFileSync(second, "broken");
     const { removed, larger, made: newest } = await backups.backUp(4000, { keep: 2 });
     expect({ removed, larger }).toEqual({ removed: [first, second], larger: undefined });
-    const left = [own, third, checksumFile(third), newest.path, checksumFile(newest.path)];
+    const left = [own, subfolder, link, third, checksumFile(third), newest.path, checksumFile(newest.path)];
     expect(readdirSync(backups.folderPath).sort()).toEqual(left.map((path) => basename(path)).sort());
   });
 

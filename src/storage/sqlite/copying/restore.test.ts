@@ -9,6 +9,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -74,13 +75,18 @@ test("a restore in the place of a store keeps its files, and records the backup 
   expect(existsSync(`${path}-wal`)).toBe(false);
   expect(readMarker(path)).toBeUndefined();
   expect(readLastBackup(path)).toMatchObject({ atMs: Date.UTC(2026, 10, 15, 2), plants: 3 });
+  // Without a time in its name, that of the file.
+  const renamed = folder.newCopy(backup);
+  utimesSync(renamed, 1, 1);
+  await restore(renamed, path);
+  expect(readLastBackup(path)?.atMs).toBe(1000);
 });
 
 test("a plain restore is another store: its id is new, and it has had no backup of its own", async () => {
   const path = join(folder.newFolder(), "plants.db");
   writeFileSync(lastBackupFile(path), "{}\n");
   await restore(backup, path);
-  expect(existsSync(lastBackupFile(path))).toBe(false);
+  expect(readdirSync(dirname(path)).sort()).toEqual(["plants.db", "plants.db.lock"]);
   const idOf = (file: string) => {
     using database = new Database(file, { readonly: true });
     return database.query("SELECT id FROM store_id").values();
@@ -98,6 +104,12 @@ test("a data file is accepted as it is: with its WAL, without one that was lost,
   expect(await restore(lost, lost)).toEqual([
     expect.stringContaining("it lacks the plants that were only there"),
   ]);
+
+  const unsynced = newCrashed();
+  whyFailureUnrecorded(unsynced, "sync-failed");
+  expect(await restore(unsynced, unsynced)).toEqual([]);
+  expect(readMarker(unsynced)).toBeUndefined();
+  expect(missingIn(unsynced, [1, 2, 3, 4, 5, 6])).toEqual([]);
 
   const foreign = newCrashed();
   copyFileSync(backup, foreign);

@@ -3,10 +3,15 @@ import { afterAll, expect, test } from "bun:test";
 import { renameSync, writeFileSync } from "node:fs";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
-import { openUnmoved } from "./inode.ts";
+import { isSameInode, openUnmoved } from "./inode.ts";
 
 const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());
+
+test("a file of the same inode number on another file system is another one", () => {
+  expect(isSameInode({ dev: 1n, ino: 1n }, { dev: 1n, ino: 1n })).toBe(true);
+  expect(isSameInode({ dev: 1n, ino: 1n }, { dev: 2n, ino: 1n })).toBe(false);
+});
 
 function createTable(file: string, name: string): void {
   using database = new Database(file);

@@ -56,6 +56,8 @@ test("a record of 1.2.1 has the plants that its digest covers, and one that is m
   });
   expect(read({ at: "yesterday", plants: 3 })).toBeUndefined();
   expect(read([])).toBeUndefined();
+  writeFileSync(lastBackupFile(path), "half of it");
+  expect(readLastBackup(path)).toBeUndefined();
 });
 
 test("a record that is a link to a device is not read, which might not end", () => {

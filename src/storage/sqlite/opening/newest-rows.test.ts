@@ -91,20 +91,3 @@ test("a start refuses a file that lost the last page of a long name", () => {
   const file = changed((path) => zeroPage(path, pageOf(path, endOfLongName)));
   expect(() => openForWriting(file)).toThrow(/is damaged: the name or the tag of plant 2980 is not text/);
 });
-
-test("a start refuses a file whose index leads one of the newest ids to another plant", () => {
-  const file = changed((path) => {
-    const bytes = readFileSync(path);
-    // The entry of a plant: the id in six bytes, then its seq in two.
-    const entry = Buffer.alloc(8);
-    entry.writeUIntBE(2500 * 1_000_003, 0, 6);
-    entry.writeUInt16BE(2500, 6);
-    const at = bytes.indexOf(entry);
-    expect(at).toBeGreaterThan(0);
-    entry.writeUInt16BE(2501, 6);
-    const handle = openSync(path, "r+");
-    writeSync(handle, entry, 0, entry.length, at);
-    closeSync(handle);
-  });
-  expect(() => openForWriting(file)).toThrow(/its index does not lead to every plant/);
-});

@@ -300,7 +300,14 @@ test.each<[what: string, why: RegExp, harm: (file: string) => void]>([
     /belongs to another file; no file was changed/,
     (file) => copyFileSync(madeCopies[1], file),
   ],
-  ["a data file without its WAL", /its WAL .* is missing or empty/, (file) => rmSync(`${file}-wal`)],
+  [
+    "a data file without its WAL, after a failed fsync too,",
+    /its WAL .* is missing or empty/,
+    (file) => {
+      rmSync(`${file}-wal`);
+      whyFailureUnrecorded(file, "sync-failed");
+    },
+  ],
   [
     "a rollback journal",
     /plants\.db-journal is a rollback journal: .* Move the journal away, unless/,

@@ -3,12 +3,10 @@ import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import * as fs from "node:fs";
 import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { caught } from "../../../../test/support/caught.ts";
 import { crashedStore } from "../../../../test/support/crashed-store.ts";
 import { createEmptyStore } from "../../../../test/support/seeded-store.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { lastSeq } from "../blocks/blocks.ts";
-import { verifyDataFile } from "../copying/verify.ts";
 import { ImmutableDatabase } from "../data-file/connect.ts";
 import { LostWal } from "../data-file/data-file-problem.ts";
 import { lockForWriting } from "../data-file/writer-lock.ts";
@@ -135,14 +133,4 @@ describe("a file is read as one that does not change", () => {
     using database = openWithoutWal(path);
     expect(lastSeq(database)).toBe(plants);
   });
-});
-
-test("a file that is no database is refused with the same sentence by whatever opens it", async () => {
-  for (const content of ["not a database", "not a database".repeat(1000)]) {
-    const path = folder.newPath();
-    writeFileSync(path, content);
-    const sentence = `${path} is not a SQLite database; name another file, or move it away.`;
-    expect(() => openReadOnly(path)).toThrow(sentence);
-    expect(await caught(verifyDataFile(path))).toMatchObject({ message: sentence });
-  }
 });
