@@ -1,15 +1,14 @@
 // Rounds in which something happens to the files of a store, each with fresh copies of the same one.
-import { copyFileSync, readdirSync } from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { plantStore, type Serving } from "../support/command.ts";
-import { type PlantRow, storedPlants, testPlants } from "../support/stored-plants.ts";
+import { storedPlants, testPlants } from "../support/stored-plants.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { Clients, type Figures, type SoakRun, serveOn } from "./rounds.ts";
 
-export const clients = 16;
 // Enough for a few hundred KiB, so that whatever happens to the file changes pages.
-export const plantsBefore = 3000;
+const plantsBefore = 3000;
 export const plantsInBackup = plantsBefore - 100;
 const idsBefore = Array.from({ length: plantsBefore }, (_, index) => index + 1);
 
@@ -26,93 +25,94 @@ export async function makeTemplate(folder: string): Promise<void> {
   await create(idsBefore.slice(plantsInBackup));
 }
 
-/** What one round had, and what was wrong in it. */
-export interface Round {
-  readonly folder: string;
-  readonly file: string;
-  readonly load: Clients;
-  /** Starts the service; undefined while it does not run. */
-  start(): Promise<Serving>;
-  stop(signal: NodeJS.Signals): Promise<void>;
-  /** How many acknowledged plants the data file lacks. */
-  lost(): Promise<number>;
-  readonly isUnderLoad: boolean;
-  readonly random: () => number;
-  readonly problems: string[];
+/** Copies of the template in a folder, the service once it is started, and its clients. */
+export class Round implements AsyncDisposable {
+  readonly #own = temporaryFolder();
+  readonly folder = join(this.#own.path, "data");
+  readonly file = join(this.folder, "plants.db");
+  #serving: Serving | undefined;
+  readonly load = new Clients(16, () => this.#serving?.url);
+  /** What was wrong. */
+  readonly problems: string[] = [];
+  lost = 0;
+  /** How long it took the service to notice what happened. */
+  noticedMs = 0;
+
+  constructor(template: string) {
+    mkdirSync(this.folder);
+    for (const name of readdirSync(template)) copyFileSync(join(template, name), join(this.folder, name));
+  }
+
+  async start(environment: Record<string, string> = {}): Promise<Serving> {
+    this.#serving = await serveOn(this.file, environment);
+    return this.#serving;
+  }
+
+  /** Starts the service; returns why that is refused, or "". */
+  async refusal(environment: Record<string, string> = {}): Promise<string> {
+    return this.start(environment).then(
+      () => "",
+      ({ message }: Error) => message,
+    );
+  }
+
+  async stop(signal: NodeJS.Signals): Promise<void> {
+    this.#serving?.child.kill(signal);
+    await this.#serving?.ended;
+    this.#serving = undefined;
+  }
+
+  async expectNoneLost(): Promise<void> {
+    const stored = storedPlants(this.file);
+    const ids = new Set(stored.map(({ id }) => Number(id)));
+    this.lost = (await this.load.lostIn(() => stored)) + idsBefore.filter((id) => !ids.has(id)).length;
+    if (this.lost > 0) this.problems.push(`${this.lost} acknowledged plants are lost without a word`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop("SIGKILL");
+    await this.load.stop();
+    this.#own[Symbol.dispose]();
+  }
 }
 
-/** Each round in fresh copies of the template, half of them under load. `work` returns what it counts. */
-export async function rowOf(
-  what: string,
+export interface Row {
+  readonly what: string;
+  /** Returns what is counted. Every second round is under load to its end. */
+  readonly work: (round: Round, random: () => number, isUnderLoad: boolean) => Promise<string>;
+  /** How many of the rounds must not be `notNoticed`; all by default. */
+  readonly share?: number;
+}
+
+export const notNoticed = "not noticed";
+
+export async function runRow(
+  row: Row,
   template: string,
   { rounds, random, tell }: SoakRun,
-  work: (round: Round) => Promise<string>,
 ): Promise<Figures> {
   const counts = new Map<string, number>();
-  const all: string[] = [];
-  let acknowledged = 0;
-  let missing = 0;
+  const problems: string[] = [];
+  let [acknowledged, lost, noticedMs] = [0, 0, 0];
   for (let number = 1; number <= rounds; number++) {
-    using own = temporaryFolder();
-    for (const name of readdirSync(template)) copyFileSync(join(template, name), join(own.path, name));
-    const file = join(own.path, "plants.db");
-    let serving: Serving | undefined;
-    await using load = new Clients(clients, () => serving?.url);
-    const problems: string[] = [];
-    const round: Round = {
-      folder: own.path,
-      file,
-      load,
-      isUnderLoad: number % 2 === 0,
-      random,
-      problems,
-      async start() {
-        serving = await serveOn(file);
-        return serving;
-      },
-      async stop(signal) {
-        serving?.child.kill(signal);
-        await serving?.ended;
-        serving = undefined;
-      },
-      async lost() {
-        const stored = readPlants(file);
-        const ids = new Set(stored.map(({ id }) => Number(id)));
-        const lost = (await load.lostIn(() => stored)) + idsBefore.filter((id) => !ids.has(id)).length;
-        if (lost > 0) problems.push(`${lost} acknowledged plants are lost without a word`);
-        missing += lost;
-        return lost;
-      },
-    };
-    try {
-      const outcome = await work(round);
-      counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
-    } catch (error) {
-      problems.push(
-        String((error as Error).message)
-          .trim()
-          .slice(-500),
-      );
-    } finally {
-      await round.stop("SIGKILL");
-    }
-    acknowledged += load.acknowledged;
-    for (const problem of problems) tell(`${what}, round ${number}: ${problem}`);
-    all.push(...problems);
+    await using round = new Round(template);
+    const outcome = await row.work(round, random, number % 2 === 0).catch(({ message }: Error) => {
+      round.problems.push(message.trim().slice(-500));
+      return "failed";
+    });
+    counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
+    acknowledged += round.load.acknowledged;
+    lost += round.lost;
+    noticedMs = Math.max(noticedMs, round.noticedMs);
+    problems.push(...round.problems.map((problem) => `round ${number}: ${problem}`));
   }
-  const note = Array.from(counts, ([outcome, count]) => `${outcome}: ${count}`).join("; ");
-  tell(`${what}: ${note}`);
-  const figures = { what, rounds, acknowledged, lost: missing, note };
-  return all.length === 0 ? figures : { ...figures, failure: `${all.length} problems, ${all[0]}; ${note}` };
-}
-
-/** Of a file that is malformed, none. */
-function readPlants(file: string): PlantRow[] {
-  try {
-    return storedPlants(file);
-  } catch {
-    return [];
-  }
+  const missed = counts.get(notNoticed) ?? 0;
+  if (missed > rounds * (1 - (row.share ?? 1))) problems.push(`NOT NOTICED in ${missed} rounds`);
+  const outcomes = Array.from(counts, ([outcome, count]) => `${outcome}: ${count}`).join("; ");
+  const note = noticedMs === 0 ? outcomes : `${outcomes}; noticed in at most ${Math.round(noticedMs)} ms`;
+  tell(`${row.what}: ${[note, ...problems].join("\n")}`);
+  const figures = { what: row.what, rounds, acknowledged, lost, note };
+  return problems.length === 0 ? figures : { ...figures, failure: problems.join("\n") };
 }
 
 export async function succeed(...args: readonly string[]): Promise<void> {

@@ -1,20 +1,19 @@
 // What operators do by hand to the files of a store that runs.
 import { spawnSync } from "node:child_process";
-import { copyFileSync, existsSync, readdirSync, readlinkSync, statSync } from "node:fs";
+import { copyFileSync, existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "../support/eventually.ts";
 import { createStatus, statusOf } from "../support/post-plants.ts";
-import { type Round, rowOf, succeed } from "./file-rounds.ts";
-import type { Figures, SoakRun } from "./rounds.ts";
+import { rescue } from "../support/rescue.ts";
+import { notNoticed, type Round, type Row, succeed } from "./file-rounds.ts";
 
 const noticedMsMax = 3000;
 export const loadedMsMax = 1500;
 
-export interface Hand {
+interface Hand {
   readonly what: string;
   /** Run in the folder of the store, beside a backup, a closed copy of an earlier run, and a raw copy made while it runs. */
   readonly script: string;
-  /** How many of the rounds must notice it; all by default. */
   readonly share?: number;
   /** Only the process still has the files, and they can be copied from it. */
   readonly canBeRescued?: true;
@@ -22,7 +21,7 @@ export interface Hand {
   readonly ends?: true;
 }
 
-export const hands: readonly Hand[] = [
+const all: readonly Hand[] = [
   { what: "cp of a backup", script: "cp backup.db plants.db" },
   { what: "cp of a closed copy of an earlier run", script: "cp earlier.db plants.db" },
   { what: "emptied", script: "truncate -s 0 plants.db" },
@@ -37,74 +36,48 @@ export const hands: readonly Hand[] = [
 ];
 
 /** Each must be noticed in time, and the next start has everything or is refused with a way on that works. */
-export async function rowOfHand(hand: Hand, template: string, run: SoakRun): Promise<Figures> {
-  const times: number[] = [];
-  const figures = await rowOf(hand.what, template, run, async (round) => {
-    return handInFiles(hand, round, (tookMs) => times.push(tookMs));
-  });
-  const noticed = `noticed ${times.length} of ${run.rounds}, at most ${Math.round(Math.max(0, ...times))} ms`;
-  run.tell(`${hand.what}: ${noticed}`);
-  const note = `${noticed}; ${figures.note}`;
-  const isMissed = times.length < run.rounds * (hand.share ?? 1);
-  if (isMissed) return { ...figures, note, failure: `NOT NOTICED: ${note}` };
-  return { ...figures, note };
-}
+export const hands: readonly Row[] = all.map((hand) => ({
+  ...hand,
+  async work(round, random, isUnderLoad) {
+    const { folder, file, load, problems } = round;
+    const running = await round.start();
+    const raw = join(folder, "raw.db");
+    copyFileSync(file, raw);
+    if (random() < 0.8) await load.acknowledgedAgain();
+    await Bun.sleep(random() * loadedMsMax);
+    const isLonger = () => statSync(file).size > statSync(raw).size;
+    if (hand.script.includes("raw.db")) await eventually(isLonger, "a checkpoint that lengthens the file");
+    load.paused = !isUnderLoad;
+    await Bun.sleep(random() * loadedMsMax);
+    spawnSync("sh", ["-c", hand.script], { cwd: folder });
 
-async function handInFiles(
-  { script, canBeRescued, ends }: Hand,
-  round: Round,
-  onNoticed: (tookMs: number) => void,
-): Promise<string> {
-  const { folder, file, load, isUnderLoad, random, problems } = round;
-  const running = await round.start();
-  copyFileSync(file, join(folder, "raw.db"));
-  if (random() < 0.8) await load.acknowledgedAgain();
-  await Bun.sleep(random() * loadedMsMax);
-  const rawBytes = statSync(join(folder, "raw.db")).size;
-  if (script.includes("raw.db"))
-    await eventually(() => statSync(file).size > rawBytes, "a checkpoint that lengthens the file");
-  load.paused = !isUnderLoad;
-  await Bun.sleep(random() * loadedMsMax);
-  spawnSync("sh", ["-c", script], { cwd: folder });
-  const sinceMs = performance.now();
-  const hasNoticed = async () => (await statusOf(running.url, "/readyz").catch(() => 0)) !== 200;
-  let took: number | undefined;
-  while (took === undefined && performance.now() - sinceMs < noticedMsMax) {
-    if (await hasNoticed()) took = performance.now() - sinceMs;
-    else await Bun.sleep(20);
-  }
-  if (took !== undefined) onNoticed(took);
-  const isRefused = (await createStatus(running.url, -1).catch(() => 0)) !== 200;
-  if (took !== undefined && !isRefused) problems.push("a plant was acknowledged after it was noticed");
-  if (ends) await running.ended;
-  else await Bun.sleep(100);
-  if (took !== undefined && !ends && running.child.exitCode !== null)
-    problems.push("it ended, before anyone could copy its files");
-  if (canBeRescued) rescue(running.child.pid ?? 0, file, join(folder, "rescued.db"));
-  load.paused = true;
-  await round.stop(random() < 0.5 ? "SIGKILL" : "SIGTERM");
+    const sinceMs = performance.now();
+    const isReady = async () => (await statusOf(running.url, "/readyz").catch(() => 0)) === 200;
+    while (performance.now() - sinceMs < noticedMsMax && (await isReady())) await Bun.sleep(20);
+    const tookMs = performance.now() - sinceMs;
+    const isNoticed = tookMs < noticedMsMax;
+    if (isNoticed) round.noticedMs = tookMs;
+    const isCreated = (await createStatus(running.url, -1).catch(() => 0)) === 200;
+    if (isNoticed && isCreated) problems.push("a plant was acknowledged after it was noticed");
+    if (hand.ends) await running.ended;
+    else await Bun.sleep(100);
+    if (isNoticed && !hand.ends && running.child.exitCode !== null)
+      problems.push("it ended, before anyone could copy its files");
+    if (hand.canBeRescued) rescue(running.child.pid ?? 0, file, join(folder, "rescued.db"));
+    load.paused = true;
+    await round.stop(random() < 0.5 ? "SIGKILL" : "SIGTERM");
 
-  // The next start has everything or is refused, and then a restore of the rescued files, or of the backup, is the way on.
-  const refusal = await round.start().then(
-    () => undefined,
-    ({ message }: Error) => message,
-  );
-  if (refusal === undefined && took === undefined) return "not noticed, and started";
-  if (refusal === undefined) return (await round.lost()) === 0 ? "recovered" : "LOST";
-  const from = [canBeRescued ? "rescued.db" : "", "backup.db", "earlier.db"].find(
-    (name) => name !== "" && existsSync(join(folder, name)),
-  );
-  await succeed("restore", join(folder, from ?? ""), "--replace", "--database", file);
+    const isRefused = (await round.refusal()) !== "";
+    if (isRefused) await restoreAny(round);
+    if (isRefused ? hand.canBeRescued : isNoticed) await round.expectNoneLost();
+    if (!isNoticed) return notNoticed;
+    return isRefused ? "refused and restored" : "recovered";
+  },
+}));
+
+/** Restores the rescued files, or a backup, and starts the service. */
+async function restoreAny(round: Round): Promise<void> {
+  const found = ["rescued.db", "backup.db", "earlier.db"].map((name) => join(round.folder, name));
+  await succeed("restore", found.find(existsSync) ?? "", "--replace", "--database", round.file);
   await round.start();
-  if (canBeRescued) await round.lost();
-  return canBeRescued ? "refused and rescued" : "refused and restored";
-}
-
-/** Copies both files from the process that has them open, as docs/operating.md says. */
-function rescue(pid: number, file: string, to: string): void {
-  const handles = readdirSync(`/proc/${pid}/fd`).map((number) => `/proc/${pid}/fd/${number}`);
-  for (const end of ["", "-wal"]) {
-    const handle = handles.find((at) => existsSync(at) && readlinkSync(at) === `${file}${end} (deleted)`);
-    copyFileSync(handle ?? file + end, to + end);
-  }
 }

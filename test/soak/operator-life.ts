@@ -1,6 +1,6 @@
 // A store of the soak "operator", what must be in it, and what holds after each step.
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Finished, plantStore, type Serving, startPlantStore } from "../support/command.ts";
 import { createStatus } from "../support/post-plants.ts";
@@ -17,8 +17,8 @@ export type Ids = ReadonlySet<number>;
 export class Life implements AsyncDisposable {
   readonly #folder = temporaryFolder();
   readonly #isMounted: boolean;
-  readonly disk = join(this.#folder.path, "disk");
-  readonly backupFolder = join(this.#folder.path, "backups");
+  readonly disk = this.#folder.newFolder();
+  readonly backupFolder = this.#folder.newFolder();
   readonly file = join(this.disk, "plants.db");
   readonly #filler = join(this.disk, "filler");
   /** What each backup must have: one of these. */
@@ -34,14 +34,8 @@ export class Life implements AsyncDisposable {
   #next = 1;
 
   constructor() {
-    mkdirSync(this.disk);
-    mkdirSync(this.backupFolder);
-    const { status } = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${diskBytes}`, "none", this.disk]);
-    this.#isMounted = status === 0;
-  }
-
-  get isFull(): boolean {
-    return existsSync(this.#filler);
+    const mount = ["-t", "tmpfs", "-o", `size=${diskBytes}`, "none", this.disk];
+    this.#isMounted = spawnSync("mount", mount).status === 0;
   }
 
   newPath(name: string): string {
@@ -68,25 +62,41 @@ export class Life implements AsyncDisposable {
     return choices[Math.floor(this.random() * choices.length)] as T;
   }
 
+  anyBackup(): string {
+    return this.pick([...this.backups.keys()].filter((path) => existsSync(path)));
+  }
+
   command(...args: readonly string[]): Promise<Finished> {
     return plantStore([...args, "--database", this.file]);
+  }
+
+  /** It may fail only beside a full disk, or on files that hands were in. */
+  async succeed(...args: readonly string[]): Promise<Finished> {
+    return this.allow(await this.command(...args));
+  }
+
+  allow(finished: Finished): Finished {
+    const { code, err } = finished;
+    const isRefused = /another process|is running|in use by|has it open|was created meanwhile|being read/;
+    if (code === 0 || existsSync(this.#filler) || this.suspect !== undefined || isRefused.test(err))
+      return finished;
+    throw new Error(`exit ${code}: ${err.slice(-600)}`);
+  }
+
+  /** Starts the service, if that is not refused; returns why it is. */
+  async start(): Promise<string | undefined> {
+    try {
+      this.service ??= await serveOn(this.file);
+      return undefined;
+    } catch (error) {
+      return (error as Error).message;
+    }
   }
 
   async stop(signal: NodeJS.Signals): Promise<void> {
     this.service?.child.kill(signal);
     await this.service?.ended;
     this.service = undefined;
-  }
-
-  /** Starts the service, if that is not refused; returns why it is. */
-  async start(): Promise<string | undefined> {
-    if (this.service !== undefined) return undefined;
-    try {
-      this.service = await serveOn(this.file);
-      return undefined;
-    } catch (error) {
-      return (error as Error).message;
-    }
   }
 
   async create(): Promise<void> {
@@ -105,12 +115,87 @@ export class Life implements AsyncDisposable {
     this.backups.set(path, [...had, ...this.possible]);
   }
 
-  anyBackup(): string {
-    return this.pick([...this.backups.keys()].filter((path) => existsSync(path)));
+  async backUp(): Promise<void> {
+    const { possible } = this;
+    const path = this.newPath("backup.db");
+    if ((await this.succeed("backup", path)).code === 0) this.made(path, possible);
+  }
+
+  /** Of a backup, or of the file itself. It may be killed, or have another command beside it. */
+  async restore(from: string, how?: "killed" | "beside another" | "as the way on"): Promise<void> {
+    const { possible } = this;
+    if (how !== "beside another") await this.stop(this.pick(["SIGTERM", "SIGKILL"]));
+    const restored = from === this.file ? possible : (this.backups.get(from) ?? []);
+    const running = startPlantStore(["restore", from, "--replace", "--database", this.file, "--json"]);
+    if (how === "killed") {
+      await Bun.sleep(this.random() * 600);
+      running.child.kill("SIGKILL");
+      this.suspect = "a killed swap";
+    }
+    const finished = await running.ended;
+    if (finished.code === 0) {
+      this.possible = how === "beside another" ? [...restored, ...this.possible] : restored;
+      const { before } = JSON.parse(finished.out) as { before: string | null };
+      if (before === null) return;
+      if (how === undefined) await this.expectIn(join(before, "plants.db"), possible);
+      rmSync(before, { recursive: true });
+    } else if (how === "killed") this.possible = [...possible, ...restored];
+    else if (how !== "beside another") this.allow(finished);
+  }
+
+  /** No plant is missing, and no sound store is refused without a way on that works. */
+  async check(): Promise<void> {
+    if (this.service !== undefined && this.service.child.exitCode !== null) {
+      const err = this.service.err();
+      this.service = undefined;
+      if (!existsSync(this.#filler)) throw new Error(`the service ended by itself: ${err.slice(-600)}`);
+    }
+    const { code, out, err } = await this.command("export");
+    const warnsOfLostWal = this.suspect === "hands" && err.includes("it lacks the plants");
+    if (code !== 0 || warnsOfLostWal) return this.goOn(err);
+    this.possible = [this.#expect(out, this.possible, "the store")];
+    this.suspect = undefined;
+    this.#removeOldFiles();
+  }
+
+  /** Hands or a kill may lead to a refusal, whose `mv` works; after hands, a backup may have to be restored. */
+  async goOn(refusal: string): Promise<void> {
+    if (existsSync(this.#filler)) {
+      this.freeDisk();
+      return this.check();
+    }
+    const move = /`((?:mkdir|mv) [^`]+)`/.exec(refusal)?.[1];
+    const isAllowed = this.suspect === "hands" || (this.suspect === "a killed swap" && move !== undefined);
+    if (!isAllowed) throw new Error(`a sound store is refused: ${refusal.slice(-600)}`);
+    await this.stop("SIGKILL");
+    this.suspect = undefined;
+    if (move === undefined) await this.restore(this.anyBackup(), "as the way on");
+    else if (spawnSync("sh", ["-c", move]).status !== 0) throw new Error(`${move} fails`);
+    await this.check();
+  }
+
+  /** That file has the plants that it must have. */
+  async expectIn(file: string, possible: readonly Ids[] = []): Promise<void> {
+    const { code, out, err } = await plantStore(["export", "--database", file]);
+    if (code !== 0) throw new Error(`${file} cannot be read: ${err}`);
+    this.#expect(out, possible, file);
+  }
+
+  /** Returns the one that was exported; an acknowledged plant must not be missing. */
+  #expect(exported: string, possible: readonly Ids[], what: string): Ids {
+    const found = new Set(Array.from(exported.matchAll(/^\{"id":\s*"?(\d+)/gm), ([, id]) => Number(id)));
+    const missingOf = (ids: Ids) => [...ids].filter((id) => !found.has(id)).length;
+    const [nearest = new Set()] = possible.toSorted(
+      (one, other) => missingOf(one) - missingOf(other) || other.size - one.size,
+    );
+    const missing = missingOf(nearest);
+    if (missing === 0) return nearest;
+    this.lost += missing;
+    throw new Error(`${what} lacks ${missing} acknowledged plants; it has ${found.size}`);
   }
 
   /** What restores have kept, once the disk is half full. */
-  removeOldFiles(): void {
+  #removeOldFiles(): void {
     const { bavail, blocks } = statfsSync(this.disk);
     if (bavail > blocks / 2) return;
     const old = readdirSync(this.disk).filter((name) => /\.before-|\.other-wal/.test(name));
@@ -122,106 +207,4 @@ export class Life implements AsyncDisposable {
     if (this.#isMounted) spawnSync("umount", ["-l", this.disk]);
     this.#folder[Symbol.dispose]();
   }
-}
-
-/** No plant is missing, and no sound store is refused without a way on that works. */
-export async function check(life: Life): Promise<void> {
-  const { service } = life;
-  if (service !== undefined && service.child.exitCode !== null) {
-    life.service = undefined;
-    if (!life.isFull) throw new Error(`the service ended by itself: ${service.err().slice(-600)}`);
-  }
-  const { code, out, err } = await life.command("export");
-  const warnsOfLostWal = life.suspect === "hands" && err.includes("it lacks the plants");
-  if (code !== 0 || warnsOfLostWal) return goOn(life, err);
-  life.possible = [expectOneOf(idsIn(out), life.possible, "the store", life)];
-  life.suspect = undefined;
-  life.removeOldFiles();
-}
-
-/** Hands or a kill may lead to a refusal, whose `mv` works; after hands, a backup may have to be restored. */
-export async function goOn(life: Life, refusal: string): Promise<void> {
-  if (life.isFull) {
-    life.freeDisk();
-    return check(life);
-  }
-  const move = /`((?:mkdir|mv) [^`]+)`/.exec(refusal)?.[1];
-  const isAllowed = life.suspect === "hands" || (life.suspect === "a killed swap" && move !== undefined);
-  if (!isAllowed) throw new Error(`a sound store is refused: ${refusal.slice(-600)}`);
-  await life.stop("SIGKILL");
-  life.suspect = undefined;
-  if (move === undefined) await restore(life, life.anyBackup(), "as the way on");
-  else if (spawnSync("sh", ["-c", move]).status !== 0) throw new Error(`${move} fails`);
-  await check(life);
-}
-
-export async function backUp(life: Life, path: string): Promise<void> {
-  const { possible } = life;
-  const { code } = await mustSucceed(life, life.command("backup", path));
-  if (code === 0) life.made(path, possible);
-}
-
-/** Of a backup, or of the file itself. It may be killed, or have another command beside it. */
-export async function restore(
-  life: Life,
-  from: string,
-  how?: "killed" | "beside another" | "as the way on",
-): Promise<void> {
-  const { possible } = life;
-  if (how !== "beside another") await life.stop(life.pick(["SIGTERM", "SIGKILL"]));
-  const restored = from === life.file ? possible : (life.backups.get(from) ?? []);
-  const running = startPlantStore(["restore", from, "--replace", "--database", life.file, "--json"]);
-  if (how === "killed") {
-    await Bun.sleep(life.random() * 600);
-    running.child.kill("SIGKILL");
-    life.suspect = "a killed swap";
-  }
-  const { code, out, err } = await running.ended;
-  if (code === 0) {
-    life.possible = how === "beside another" ? [...restored, ...life.possible] : restored;
-    const { before } = JSON.parse(out) as { before: string | null };
-    if (before === null) return;
-    if (how === undefined) expectOneOf(await plantsIn(join(before, "plants.db")), possible, "what it keeps");
-    rmSync(before, { recursive: true });
-  } else if (how === "killed") life.possible = [...possible, ...restored];
-  else if (how !== "beside another") allowOnly(life, code, err);
-}
-
-/** A command may fail only beside a full disk, or on files that hands were in. */
-export function allowOnly(life: Life, code: number | null, err: string): void {
-  if (code === 0 || life.isFull || life.suspect !== undefined) return;
-  if (/another process|is running|in use by|has it open|was created meanwhile|being read/.test(err)) return;
-  throw new Error(`exit ${code}: ${err.slice(-600)}`);
-}
-
-export async function mustSucceed(life: Life, running: Promise<Finished>): Promise<Finished> {
-  const finished = await running;
-  allowOnly(life, finished.code, finished.err);
-  return finished;
-}
-
-export async function plantsIn(file: string): Promise<Ids> {
-  const { code, out, err } = await plantStore(["export", "--database", file]);
-  if (code !== 0) throw new Error(`${file} cannot be read: ${err}`);
-  return idsIn(out);
-}
-
-function idsIn(ndjson: string): Ids {
-  return new Set(Array.from(ndjson.matchAll(/^\{"id":\s*"?(\d+)/gm), ([, id]) => Number(id)));
-}
-
-export function sizes(possible: readonly Ids[] = []): { readonly min: number; readonly max: number } {
-  const all = possible.map(({ size }) => size);
-  return { min: Math.min(...all), max: Math.max(...all) };
-}
-
-/** The one that the store has; an acknowledged plant must not be missing. */
-export function expectOneOf(found: Ids, possible: readonly Ids[], what: string, life?: Life): Ids {
-  const missing = possible.map((ids) => [...ids].filter((id) => !found.has(id)));
-  const whole = possible.filter((_, index) => missing[index]?.length === 0);
-  const [largest] = whole.sort((one, other) => other.size - one.size);
-  if (largest !== undefined) return largest;
-  const fewest = Math.min(...missing.map(({ length }) => length));
-  if (life !== undefined) life.lost += fewest;
-  throw new Error(`${what} lacks ${fewest} acknowledged plants; it has ${found.size}`);
 }

@@ -1,16 +1,7 @@
 // A data file or its WAL is lost or replaced while the service runs. lost-shm.test.ts loses the -shm file.
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import {
-  copyFileSync,
-  existsSync,
-  readdirSync,
-  readlinkSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
 import { dirname, join } from "node:path";
 import { readMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
@@ -22,6 +13,7 @@ import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
 import { startHeldPost } from "../support/held-post.ts";
 import { lacks } from "../support/lacks.ts";
 import { createStatus, createUntilRefused, statusOf } from "../support/post-plants.ts";
+import { rescue } from "../support/rescue.ts";
 import { createEmptyStore } from "../support/seeded-store.ts";
 import { missingIn, storedPlants, testPlant } from "../support/stored-plants.ts";
 import { runInProcess } from "../support/terminal.ts";
@@ -55,7 +47,8 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
       expect(await statusOf(service.url, "/readyz")).toBe(503);
       expect(await statusOf(service.url, "/livez")).toBe(200);
       const restored = join(folder.path, "restored.db");
-      const copy = copyFrom(process.pid, file);
+      const copy = join(folder.path, "rescued.db");
+      rescue(process.pid, file, copy);
       expect(await runInProcess(["restore", copy, "--database", restored])).toMatchObject({ code: 0 });
       expect(missingIn(restored, acknowledged)).toEqual([]);
     },
@@ -75,7 +68,8 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     await eventually(() => service.err().includes(lostInLog));
     finish();
     expect((await response).text).toStartWith("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 503 ");
-    const copy = copyFrom(service.child.pid ?? 0, folder.dataFile);
+    const copy = join(folder.path, "rescued.db");
+    rescue(service.child.pid ?? 0, folder.dataFile, copy);
     expect(service.child.exitCode).toBeNull();
     await sendSecondSignal(service, "SIGTERM");
     expect((await service.ended).code).toBe(128 + constants.signals.SIGTERM);
@@ -134,18 +128,3 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     expect(await createStatus(service.url, 2)).toBe(503);
   });
 });
-
-/** Copies both files from the process that still has them open, as docs/operating.md says, and returns the path of the copy. */
-function copyFrom(process: number, file: string): string {
-  const open = readdirSync(`/proc/${process}/fd`).flatMap((number) => {
-    const path = `/proc/${process}/fd/${number}`;
-    // If it is this process, one of them is the handle that listed the folder, which is closed by now.
-    return existsSync(path) ? [{ path, to: readlinkSync(path) }] : [];
-  });
-  const copy = join(folder.path, "rescued.db");
-  for (const end of ["", "-wal"]) {
-    const named = (name: string) => open.find(({ to }) => to === name)?.path;
-    copyFileSync(named(`${file}${end} (deleted)`) ?? named(file + end) ?? "none", copy + end);
-  }
-  return copy;
-}
