@@ -123,6 +123,16 @@ test("four overwritten bytes are readable problems, each once, in lines and in J
   expect(err).toStartWith(`${file} is damaged:\n${lines.join("")}Restore a`);
   expect(problems[0]).toMatch(/^Tree \d+ page \d+ cell 1: Offset 65535 out of range [\d.]+$/);
   expect(lines.join("").split("\n")).toHaveLength(new Set(problems).size + 1);
+  // SQLite repeats this one for each block.
+  const repeated = damagedCopy((bytes) => {
+    bytes.write("00500050", (roots.get("block_digests") ?? 0) + 3, "hex");
+    return bytes;
+  });
+  expect(JSON.parse((await runOn(repeated, "verify --json")).out).problems).toEqual([
+    expect.stringMatching(/^Tree \d+ page \d+: free space corruption$/),
+    "NULL value in block_digests.digest",
+    "block 0 (plants 1 to 1024): the plants differ from the digest that was stored with them",
+  ]);
   const backup = await runOn(file, `backup ${folder.newPath()}`);
   expect(backup.err).toStartWith(`plant-store: ${file} is damaged (database disk image is malformed)`);
 });
@@ -152,14 +162,10 @@ describe("a copy that is damaged", () => {
   /** A data file of which every copy does. */
   const newUnsound = () => damagedCopy(notText);
 
-  test.each([
-    ["a file", (backups: string) => join(backups, "backup.db")],
-    ["a folder", (backups: string) => backups],
-    ["standard output", () => "-"],
-  ])("is no backup to %s", async (_, target) => {
+  test.each(["a folder", "standard output"])("is no backup to %s", async (target) => {
     const backups = folder.newFolder();
     const file = newUnsound();
-    const args = ["backup", target(backups), "--database", file];
+    const args = ["backup", target === "a folder" ? backups : "-", "--database", file];
     expect(await runInProcess(args)).toEqual({
       code: 1,
       out: "",

@@ -43,20 +43,16 @@ describe("a data file that a service writes to", () => {
     expect(err).toContain("is in use");
   });
 
-  test("is backed up and read by list", async () => {
+  test("is backed up, read by list and written by token create, and then by the service as before", async () => {
     await using service = await startTestService({ database: folder.dataFile });
     await createStatus(service.url, 1);
     const backup = join(folder.path, "backup.db");
     expect((await command("backup", backup)).code).toBe(0);
     expect(storedPlants(backup)).toMatchObject([{ id: 1n }]);
     expect((await command("list")).out).toContain("fern");
-  });
-
-  test("is written by token create, and then by the service as before", async () => {
-    await using service = await startTestService({ database: folder.dataFile });
     expect((await command("token", "create", "--name", "greenhouse")).code).toBe(0);
     expect((await command("token", "list")).out).toContain("greenhouse");
-    expect(await createStatus(service.url, 1)).toBe(200);
+    expect(await createStatus(service.url, 2)).toBe(200);
   });
 });
 
