@@ -1,6 +1,6 @@
 // A data file that someone copies over, or that is missing where there was one: no plant is acknowledged into it, and no start takes
 // it for what it is not.
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { copyFileSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -32,63 +32,54 @@ const folder = useFolderForEachTest();
 const run = (...args: string[]) =>
   runInProcess([...args, "--database", folder.dataFile], { environment: accessTokenEnvironment });
 
-describe("a data file that is copied over while the service runs under load", () => {
-  test("gets no more plants, and none of its WAL", async () => {
-    await using service = await serve(["--database", folder.dataFile], {
-      environment: accessTokenEnvironment,
-    });
-    const { acknowledged, refusals } = createUntilRefused(service.url, "under load");
-    await eventually(() => acknowledged.length > 20);
-    spawnSync("cp", [backup, folder.dataFile]);
-    expect(await refusals).toEqual([50302, 50302, 50302, 50302]);
-    expect(await createStatus(service.url, 1)).toBe(503);
-    expect(await statusOf(service.url, "/livez")).toBe(200);
-    expect(await statusOf(service.url, "/readyz")).toBe(503);
-    expect(readMarker(folder.dataFile)).toBe("overwritten");
-    service.child.kill("SIGTERM");
-    expect((await service.ended).code).toBe(1);
-
-    const wal = readFileSync(`${folder.dataFile}-wal`);
-    for (const command of ["serve", "list", "token create --name x", `restore ${backup}`]) {
-      const { code, err } = await run(...command.split(" "));
-      expect([command, code, err]).toEqual([command, 1, expect.stringContaining("restore")]);
-    }
-    const restored = await run("restore", backup, "--replace", "--json");
-    const { before } = JSON.parse(restored.out);
-    expect(readFileSync(join(before, "plants.db-wal")).equals(wal)).toBe(true);
-    await using _again = await startTestService({ database: folder.dataFile });
-    expect(storedPlants(folder.dataFile)).toEqual(storedPlants(backup));
+test("a data file that is copied over under load gets no more plants, and none of its WAL", async () => {
+  await using service = await serve(["--database", folder.dataFile], {
+    environment: accessTokenEnvironment,
   });
+  const { acknowledged, refusals } = createUntilRefused(service.url, "under load");
+  await eventually(() => acknowledged.length > 20);
+  spawnSync("cp", [backup, folder.dataFile]);
+  expect(await refusals).toEqual([50302, 50302, 50302, 50302]);
+  expect(await createStatus(service.url, 1)).toBe(503);
+  expect(await statusOf(service.url, "/livez")).toBe(200);
+  expect(await statusOf(service.url, "/readyz")).toBe(503);
+  expect(readMarker(folder.dataFile)).toBe("overwritten");
+  service.child.kill("SIGTERM");
+  expect((await service.ended).code).toBe(1);
+
+  const wal = readFileSync(`${folder.dataFile}-wal`);
+  for (const command of ["serve", "list", "token create --name x", `restore ${backup}`]) {
+    const { code, err } = await run(...command.split(" "));
+    expect([command, code, err]).toEqual([command, 1, expect.stringContaining("restore")]);
+  }
+  const restored = await run("restore", backup, "--replace", "--json");
+  const { before } = JSON.parse(restored.out);
+  expect(readFileSync(join(before, "plants.db-wal")).equals(wal)).toBe(true);
+  await using _again = await startTestService({ database: folder.dataFile });
+  expect(storedPlants(folder.dataFile)).toEqual(storedPlants(backup));
 });
 
-describe("a backup that is copied over a crashed store, whose WAL was left", () => {
-  beforeEach(async () => {
-    await crashedStore(folder.dataFile, 8, { checkpointed: 3 });
-    copyFileSync(backup, folder.dataFile);
-  });
-
-  test("is refused with the command that moves the WAL away, after which it starts with the backup's plants", async () => {
-    const filesOf = () => ["", "-wal"].map((end) => readFileSync(folder.dataFile + end, "base64"));
-    const before = filesOf();
-    for (const command of ["serve", "list", "verify", "token create --name x", "backup -", "doctor"]) {
-      const { code, out, err } = await run(...command.split(" "));
-      expect([command, code, err + out]).toEqual([
-        command,
-        1,
-        expect.stringContaining(`${folder.dataFile}-wal belongs to another file`),
-      ]);
-    }
-    expect(filesOf()).toEqual(before);
-    const { err } = await run("serve");
-    const [, command = ""] = /`(mkdir .* && mv .*)`/.exec(err) ?? [];
-    expect(spawnSync("sh", ["-c", command]).status).toBe(0);
-    await using service = await startTestService({ database: folder.dataFile });
-    expect(storedPlants(folder.dataFile)).toEqual(storedPlants(backup));
-    expect(await createStatus(service.url, 1)).toBe(200);
-    expect(readFileSync(join(`${folder.dataFile}.other-wal`, "plants.db-wal"), "base64")).toBe(
-      before[1] ?? "",
-    );
-  });
+test("a backup copied over a crashed store is refused with the command that moves the WAL away, which works", async () => {
+  await crashedStore(folder.dataFile, 8, { checkpointed: 3 });
+  copyFileSync(backup, folder.dataFile);
+  const filesOf = () => ["", "-wal"].map((end) => readFileSync(folder.dataFile + end, "base64"));
+  const before = filesOf();
+  for (const command of ["serve", "list", "verify", "token create --name x", "backup -", "doctor"]) {
+    const { code, out, err } = await run(...command.split(" "));
+    expect([command, code, err + out]).toEqual([
+      command,
+      1,
+      expect.stringContaining(`${folder.dataFile}-wal belongs to another file`),
+    ]);
+  }
+  expect(filesOf()).toEqual(before);
+  const { err } = await run("serve");
+  const [, command = ""] = /`(mkdir .* && mv .*)`/.exec(err) ?? [];
+  expect(spawnSync("sh", ["-c", command]).status).toBe(0);
+  await using service = await startTestService({ database: folder.dataFile });
+  expect(storedPlants(folder.dataFile)).toEqual(storedPlants(backup));
+  expect(await createStatus(service.url, 1)).toBe(200);
+  expect(readFileSync(join(`${folder.dataFile}.other-wal`, "plants.db-wal"), "base64")).toBe(before[1] ?? "");
 });
 
 test("a data file that is missing is not begun again where the set folder has a backup of it", async () => {

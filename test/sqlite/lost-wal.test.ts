@@ -1,25 +1,14 @@
 // A data file without the WAL that it was left with: it is refused, and one that needs none is not.
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, beforeEach, describe, expect, spyOn, test } from "bun:test";
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statfsSync,
-  writeFileSync,
-} from "node:fs";
+import { copyFileSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readUseWithoutWal } from "../../src/storage/sqlite/data-file/store-use.ts";
-import { openReadOnly } from "../../src/storage/sqlite/opening/open-read-only.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { openTokenFile } from "../../src/storage/sqlite/sqlite-tokens.ts";
-import { type Serving, serve, start, unshareArguments, untilListening } from "../support/command.ts";
+import { serve } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
 import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
-import { lacksMounts } from "../support/lacks.ts";
 import { openAsNextStart } from "../support/next-start.ts";
 import { auditEntry, testToken } from "../support/open-engine-store.ts";
 import { post } from "../support/post-plants.ts";
@@ -39,62 +28,56 @@ function filesIn(path: string): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, readFileSync(join(path, name), "base64")]));
 }
 
-describe("a data file in use", () => {
+describe("a data file in use without its WAL", () => {
   const made = temporaryFolder();
   const madeFile = join(made.path, "plants.db");
   // Five plants are in the WAL alone.
   beforeAll(() => crashedStore(madeFile, 8, { checkpointed: 3 }));
   afterAll(() => made[Symbol.dispose]());
-  beforeEach(() => {
-    for (const end of ["", "-wal"]) copyFileSync(madeFile + end, folder.dataFile + end);
+  beforeEach(() => copyFileSync(madeFile, folder.dataFile));
+
+  test("is refused by whatever writes to it or copies it, without a change of any file", async () => {
+    const other = join(folder.path, "other.db");
+    createEmptyStore(other);
+    const before = filesIn(folder.path);
+    const writing = ["serve", "token create --name a", "token revoke a", "backup -", "verify"];
+    writing.push(`backup ${join(folder.path, "backup.db")}`);
+    const commands = writing.map((command) => `${command} --database ${folder.dataFile}`);
+    commands.push(`copy --from ${folder.dataFile} --to ${other}`);
+    commands.push(`copy --from ${other} --to ${folder.dataFile}`);
+    for (const command of commands) {
+      const refused = await runInProcess(command.split(" "), { environment: accessTokenEnvironment });
+      expect({ command, ...refused }).toEqual({
+        command,
+        code: 1,
+        out: "",
+        err: expect.stringContaining(lost),
+      });
+      expect(filesIn(folder.path)).toEqual(before);
+      // The likeliest case first.
+      if (command.startsWith("serve"))
+        expect(refused.err).toMatch(
+          /\n {2}If this is a copy of a data file that a service has open.*\n.*\n.*\n$/,
+        );
+    }
   });
 
-  describe("whose WAL is missing", () => {
-    beforeEach(() => rmSync(`${folder.dataFile}-wal`));
+  test("is read by other commands with a warning and without a change", async () => {
+    const before = readFileSync(folder.dataFile);
+    for (const command of ["list", "show 1", "export", "audit", "token list"]) {
+      const { code, err } = await runInProcess([...command.split(" "), "--database", folder.dataFile]);
+      expect({ command, code, err }).toEqual({ command, code: 0, err: expect.stringContaining(lost) });
+      expect(readFileSync(folder.dataFile).equals(before)).toBe(true);
+    }
+  });
 
-    test("is refused by whatever writes to it or copies it, without a change of any file", async () => {
-      const other = join(folder.path, "other.db");
-      createEmptyStore(other);
-      const before = filesIn(folder.path);
-      const writing = ["serve", "token create --name a", "token revoke a", "backup -", "verify"];
-      writing.push(`backup ${join(folder.path, "backup.db")}`);
-      const commands = writing.map((command) => `${command} --database ${folder.dataFile}`);
-      commands.push(`copy --from ${folder.dataFile} --to ${other}`);
-      commands.push(`copy --from ${other} --to ${folder.dataFile}`);
-      for (const command of commands) {
-        const refused = await runInProcess(command.split(" "), { environment: accessTokenEnvironment });
-        expect({ command, ...refused }).toEqual({
-          command,
-          code: 1,
-          out: "",
-          err: expect.stringContaining(lost),
-        });
-        expect(filesIn(folder.path)).toEqual(before);
-        // The likeliest case first.
-        if (command.startsWith("serve"))
-          expect(refused.err).toMatch(
-            /\n {2}If this is a copy of a data file that a service has open.*\n.*\n.*\n$/,
-          );
-      }
-    });
-
-    test("is read by other commands with a warning and without a change", async () => {
-      const before = readFileSync(folder.dataFile);
-      for (const command of ["list", "show 1", "export", "audit", "token list"]) {
-        const { code, err } = await runInProcess([...command.split(" "), "--database", folder.dataFile]);
-        expect({ command, code, err }).toEqual({ command, code: 0, err: expect.stringContaining(lost) });
-        expect(readFileSync(folder.dataFile).equals(before)).toBe(true);
-      }
-    });
-
-    test("fails a check of doctor, which says what to do", async () => {
-      const { code, out } = await runInProcess(["doctor", "--json", "--database", folder.dataFile]);
-      const { findings } = JSON.parse(out);
-      const found = findings.find(({ check }: { check: string }) => check === "data file");
-      expect(found.outcome).toBe("fail");
-      expect(found.message).toContain("plant-store restore BACKUP --replace");
-      expect(code).toBe(1);
-    });
+  test("fails a check of doctor, which says what to do", async () => {
+    const { code, out } = await runInProcess(["doctor", "--json", "--database", folder.dataFile]);
+    const { findings } = JSON.parse(out);
+    const found = findings.find(({ check }: { check: string }) => check === "data file");
+    expect(found.outcome).toBe("fail");
+    expect(found.message).toContain("plant-store restore BACKUP --replace");
+    expect(code).toBe(1);
   });
 });
 
@@ -131,7 +114,7 @@ describe("a stop", () => {
     expect(storedPlants(folder.dataFile)).toHaveLength(1);
   });
 
-  // After the error the process ends without closing the database, as on a full disk below.
+  // After the error the process ends without closing the database.
   test("that cannot write the mark leaves the WAL to the next start", async () => {
     const store = new SqliteStore(folder.dataFile);
     await store.plants.create([testPlant(1)], 1);
@@ -159,67 +142,16 @@ function withoutLockWait(this: Database, ...given: Parameters<typeof run>) {
   return run.call(this, sql.replace(/busy_timeout = \d+/, "busy_timeout = 0"), ...bindings);
 }
 
-test.skipIf(lacksMounts())(
-  "a stop on a full disk leaves a store that starts again, with every plant",
-  async () => {
-    const disk = join(folder.path, "disk");
-    mkdirSync(disk);
-    // The files outlive the service in the shell's mount namespace, which copies them out at the end.
-    const script = `mount -t tmpfs -o size=2m none ${disk} && "$@"; echo $? > ${folder.path}/code; rm ${disk}/filler; cp ${disk}/* ${folder.path}`;
-    const shell = unshareArguments(script, ["serve", "--database", `${disk}/plants.db`]);
-    await using service = await untilListening(
-      start("unshare", shell, { environment: accessTokenEnvironment, ownGroup: true }),
-    );
-    const { pid } = service.child;
-    const seen = `/proc/${pid}/root${disk}`;
-    for (let id = 1; id <= 5; id++)
-      expect((await post(service.url, JSON.stringify({ id, name: "fern".repeat(5000) }))).status).toBe(200);
-    const { bavail, bsize } = statfsSync(seen);
-    writeFileSync(join(seen, "filler"), Buffer.alloc(bavail * bsize));
-    process.kill(Number(readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8")), "SIGTERM");
-    await service.ended;
-    expect(readFileSync(join(folder.path, "code"), "utf8")).toBe("1\n");
-    expect(service.err()).toContain("Every acknowledged plant is on disk");
-    openAsNextStart(folder.dataFile);
-    expect(storedPlants(folder.dataFile)).toHaveLength(5);
-  },
-);
-
-describe("a killed service starts again with its WAL, which is left by", () => {
-  /** Stores a plant in the service, and kills it. */
-  async function storeAndKill(service: Serving): Promise<void> {
+test("a killed service starts again with its WAL, which a token command that outlives it leaves", async () => {
+  await using service = await serve(["--database", folder.dataFile], { environment: accessTokenEnvironment });
+  {
+    await using file = openTokenFile(folder.dataFile, { mayCreate: false });
+    await file.tokens.all();
     expect((await post(service.url, '{"id":1,"name":"fern"}')).status).toBe(200);
     service.child.kill("SIGKILL");
     await service.ended;
   }
-
-  function expectStoredInWal(): void {
-    expect(existsSync(`${folder.dataFile}-wal`)).toBe(true);
-    openAsNextStart(folder.dataFile);
-    expect(storedPlants(folder.dataFile)).toHaveLength(1);
-  }
-
-  test("a token command that outlives it", async () => {
-    await using service = await serve(["--database", folder.dataFile], {
-      environment: accessTokenEnvironment,
-    });
-    {
-      await using tokens = openTokenFile(folder.dataFile, { mayCreate: false });
-      await tokens.tokens.all();
-      await storeAndKill(service);
-    }
-    expectStoredInWal();
-  });
-
-  test("a reader that was there before it and outlives it", async () => {
-    createEmptyStore(folder.dataFile);
-    {
-      using _reader = openReadOnly(folder.dataFile);
-      await using service = await serve(["--database", folder.dataFile], {
-        environment: accessTokenEnvironment,
-      });
-      await storeAndKill(service);
-    }
-    expectStoredInWal();
-  });
+  expect(existsSync(`${folder.dataFile}-wal`)).toBe(true);
+  openAsNextStart(folder.dataFile);
+  expect(storedPlants(folder.dataFile)).toHaveLength(1);
 });

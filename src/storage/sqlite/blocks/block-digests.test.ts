@@ -180,14 +180,6 @@ test("blocks without any plant, more than one batch summarises, get no digest, u
   });
 });
 
-test("a create after a block without any plant succeeds", async () => {
-  const { file, database } = emptyStore();
-  insert(database, [1, 5000]);
-  database.close();
-  await using store = new SqliteStore(file);
-  expect(await store.plants.create([testPlant(7)], 1)).toEqual([{ kind: "created" }]);
-});
-
 test("a row that is damaged while its block is filled leaves the block without a digest", () => {
   const { file, database } = emptyStore();
   insert(database, seqs(1, 1000));

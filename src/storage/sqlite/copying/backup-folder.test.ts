@@ -62,16 +62,6 @@ test.each(["copying", "checking the rows of the copy of", "computing the checksu
   },
 );
 
-test("a backup folder that is a loop of symbolic links is the problem of a list and of a backup", async () => {
-  const path = folder.newPath();
-  symlinkSync(path, path);
-  const loop = new BackupFolder(database, path);
-  expect((await loop.list()).problem).toContain("cannot be opened: too many symbolic links");
-  const backup = await loop.backUpOnRequest(0);
-  expect(backup.problem).toStartWith(`${path} cannot be opened: too many symbolic links`);
-  expect(backup.path).toBeUndefined();
-});
-
 test("a backup that cannot be recorded is complete, with a warning that names the record", async () => {
   const store = storeWith(3);
   const backups = newFolder(store);

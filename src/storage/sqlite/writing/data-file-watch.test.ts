@@ -8,7 +8,6 @@ import {
   rmSync,
   statSync,
   symlinkSync,
-  truncateSync,
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
@@ -213,14 +212,4 @@ describe("a data file that only SQLite writes to is intact", () => {
     expectIntact();
     Object.assign(files, { data });
   });
-});
-
-test("a file that was truncated and grew again to its length is noticed by the page of the mark", () => {
-  store.checkpoint("TRUNCATE");
-  const { size } = statSync(store.path);
-  const header = readFileSync(store.path).subarray(0, 4096);
-  truncateSync(store.path, 4096);
-  truncateSync(store.path, size);
-  overwrite(Buffer.concat([header, Buffer.alloc(size - 4096)]));
-  expectLost(DataFileOverwritten);
 });

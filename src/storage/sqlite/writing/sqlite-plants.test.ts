@@ -98,18 +98,6 @@ test("a service answers 50001 for a plant that an index rejects, names it in the
   expect((await post(running.url, '{"id":3,"name":"Oak"}')).status).toBe(200);
 });
 
-test("a data file with an index that rejects plants is opened again", async () => {
-  using folder = temporaryFolder();
-  const file = join(folder.path, "plants.db");
-  {
-    await using store = new SqliteStore(file);
-    await store.plants.create([testPlant(1, "Fern")], 1);
-    runBeside(file, "CREATE UNIQUE INDEX own ON plants (name)");
-  }
-  await using store = new SqliteStore(file);
-  expect(await store.plants.create([testPlant(2, "Fern")], 1)).toEqual([failed("Plant 2 was rejected")]);
-});
-
 /** Plants in a new data file, after this has been done to it. */
 function openPlants(prepare: (database: Database) => void) {
   const folder = temporaryFolder();
