@@ -137,14 +137,6 @@ test("four overwritten bytes are readable problems, each once, in lines and in J
   expect(backup.err).toStartWith(`plant-store: ${file} is damaged (database disk image is malformed)`);
 });
 
-test("a start on a file that is not a database leaves only its lock file there", () => {
-  const beside = folder.newFolder();
-  const path = join(beside, "README.md");
-  writeFileSync(path, "Dear diary,\n".repeat(1000));
-  expect(() => openForWriting(path)).toThrow("is not a SQLite database; name another file, or move it away.");
-  expect(readdirSync(beside).sort()).toEqual(["README.md", "README.md.lock"]);
-});
-
 test("list --json reads no further than the plants that it lists", async () => {
   const { code } = await runOn(damagedCopy(notText), "list --oldest --limit 700 --json");
   expect(code).toBe(0);

@@ -46,8 +46,9 @@ describe.skipIf(lacksMounts())("on read-only media", () => {
   });
 });
 
-describe.each(["list", "verify"])("%s", (command) => {
-  test("leaves nothing beside a closed data file that keeps it from being complete, and nothing beside a backup", async () => {
+test.each(["list", "verify"])(
+  "%s leaves nothing beside a closed data file that keeps it from being complete, and nothing beside a backup",
+  async (command) => {
     const own = folder.newFolder();
     const file = join(own, "plants.db");
     copyFileSync(database, file);
@@ -59,8 +60,8 @@ describe.each(["list", "verify"])("%s", (command) => {
     expect((await runInProcess(["backup", backup, "--database", file])).code).toBe(0);
     expect((await runInProcess([command, "--database", backup])).code).toBe(0);
     expect(readdirSync(dirname(backup))).toEqual(["backup.db", "backup.db.sha256"]);
-  });
-});
+  },
+);
 
 /** Runs a command in a mount namespace of its own, in which nobody can write to the folder. */
 function runOnReadOnly(media: string, ...args: string[]) {

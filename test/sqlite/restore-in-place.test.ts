@@ -6,7 +6,6 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
-  readFileSync,
   renameSync,
   statSync,
   utimesSync,
@@ -20,11 +19,9 @@ import { foldersOfOld } from "../../src/storage/sqlite/opening/swap.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { unshareArguments } from "../support/command.ts";
 import { crashedStore, emptyingJournal } from "../support/crashed-store.ts";
-import { damageIdIndex } from "../support/damaged-index.ts";
 import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
 import { lacksMounts } from "../support/lacks.ts";
 import { openAsNextStart } from "../support/next-start.ts";
-import { seedStore } from "../support/seeded-store.ts";
 import { storedPlants, testPlant } from "../support/stored-plants.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
@@ -175,20 +172,4 @@ test("the WAL of a crashed store under a copied backup is moved to none of the s
   expect(() => openForWriting(folder.dataFile)).toThrow(
     `mv ${folder.dataFile}-wal ${folder.dataFile}.other-wal/`,
   );
-});
-
-test("restore --replace refuses a damaged file that replaced the store's own, and changes nothing", async () => {
-  putCrashedStore();
-  const wal = readFileSync(`${folder.dataFile}-wal`);
-  const other = join(folder.path, "other.db");
-  seedStore(other, { plants: 60 });
-  damageIdIndex(other);
-  renameSync(other, folder.dataFile);
-  whyFailureUnrecorded(folder.dataFile, "overwritten");
-  const { code, err } = await restore(folder.dataFile);
-  expect(err).toContain(`The copy of ${folder.dataFile} is damaged: row 1 missing from index`);
-  expect(code).toBe(1);
-  expect(() => openForWriting(folder.dataFile)).toThrow("overwritten while the service ran");
-  expect(readFileSync(`${folder.dataFile}-wal`).equals(wal)).toBe(true);
-  expect(foldersOfOld(folder.dataFile)).toEqual([]);
 });

@@ -136,16 +136,6 @@ describe("the writer, which knows how much text it stored itself,", () => {
   });
 });
 
-test("a transaction that is rolled back leaves no digest", () => {
-  const { database } = emptyStore();
-  using _ = database;
-  database.run("BEGIN");
-  insert(database, seqs(1, 1024));
-  expect(storedDigests(database).size).toBe(1);
-  database.run("ROLLBACK");
-  expect(storedDigests(database).size).toBe(0);
-});
-
 test.each([
   ["long names", "x".repeat(7750), "x".repeat(7800)],
   ["names that JSON makes longer", "\u0001".repeat(1200), "\u0001".repeat(1400)],

@@ -32,18 +32,6 @@ test("of two backups to one file at the same time, one is complete with its chec
   expect(readdirSync(dirname(to)).sort()).toEqual(["copy.db", "copy.db.sha256"]);
 });
 
-test("a file that is created where a backup is to be stays, and the backup leaves nothing", async () => {
-  const to = join(folder.newFolder(), "copy.db");
-  const error = await caught(
-    writeBackup(store, to, ({ doing }) => {
-      if (doing === "computing the checksum of") writeFileSync(to, "the operator's own");
-    }),
-  );
-  expect(error).toEqual(new DataFileProblem(`${to} was created meanwhile; it was not replaced.`));
-  expect(readFileSync(to, "utf8")).toBe("the operator's own");
-  expect(readdirSync(dirname(to))).toEqual(["copy.db"]);
-});
-
 test("a backup to a stream leaves no file, also if its reader is gone, and removes one that was interrupted", async () => {
   const path = join(folder.newFolder(), "plants.db");
   seedStore(path, { plants: 3 });

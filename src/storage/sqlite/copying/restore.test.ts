@@ -136,6 +136,12 @@ test("a backup that is damaged is refused, with the advice to use another one, a
   expect(readFileSync(path).equals(readFileSync(crashed))).toBe(true);
   rmSync(`${path}.lock`);
   expect(readdirSync(dirname(path)).sort()).toEqual(["plants.db", "plants.db-wal"]);
+  // The same file, in the place of the store's own.
+  writeFileSync(path, readFileSync(broken));
+  whyFailureUnrecorded(path, "overwritten");
+  expect(await caught(restore(path, path))).toBeInstanceOf(DataFileProblem);
+  expect(readMarker(path)).toBe("overwritten");
+  expect(foldersOfOld(path)).toEqual([]);
   // One that SQLite cannot open at all.
   writeFileSync(broken, bytes.fill(0xff, 100, 4096));
   expect(String(await caught(restore(broken, path)))).toContain("restore a sound backup");

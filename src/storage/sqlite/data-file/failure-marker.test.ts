@@ -30,12 +30,6 @@ test("a marker is read as it was written, in a folder that was deleted too, and 
   }
 });
 
-test("a marker that cannot be written is reported", () => {
-  const path = folder.newPath();
-  mkdirSync(join(markerFile(path), "in the way"), { recursive: true });
-  expect(whyFailureUnrecorded(path, "overwritten")).toContain("it is a directory");
-});
-
 test("a marker that a failed sync has truncated means a failed sync", () => {
   const read = ["", '{"reason":"repl', "{}"].map((text) => readMarker(marked(text)));
   expect(read).toEqual(["sync-failed", "sync-failed", "sync-failed"]);

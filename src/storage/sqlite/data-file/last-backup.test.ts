@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
-import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import {
@@ -58,12 +58,4 @@ test("a record of 1.2.1 has the plants that its digest covers, and one that is m
   expect(read([])).toBeUndefined();
   writeFileSync(lastBackupFile(path), "half of it");
   expect(readLastBackup(path)).toBeUndefined();
-});
-
-test("a record that is a link to a device is not read, which might not end", () => {
-  const path = folder.newPath();
-  symlinkSync("/dev/zero", lastBackupFile(path));
-  expect(() => readLastBackup(path)).toThrow(
-    `${lastBackupFile(path)} is not a small regular file; move it away.`,
-  );
 });

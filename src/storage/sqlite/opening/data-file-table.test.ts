@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { crashedStore } from "../../../../test/support/crashed-store.ts";
@@ -68,27 +68,6 @@ test("the table decides from the bytes of the data file and its WAL", () => {
   ]);
 });
 
-test("a copy is complete, whatever its mark says", () => {
-  const path = put("in use", "sound wal");
-  const copied = join(folder.newFolder(), "copied.db");
-  {
-    using database = new Database(path, { readonly: true });
-    database.run("VACUUM INTO ?", [copied]);
-  }
-  expect(inspectDataFile(copied)).toMatchObject({ kind: "copy", verdict: "open" });
-});
-
-test("nothing is changed by looking", () => {
-  for (const file of files) {
-    const path = put(file, "sound wal");
-    const bytes = () =>
-      [path, `${path}-wal`].map((one) => (file === "missing" ? "" : readFileSync(one, "hex")));
-    const before = bytes();
-    inspectDataFile(path);
-    expect(bytes()).toEqual(before);
-  }
-});
-
 test("a rollback journal is refused, except an empty one", () => {
   const path = put("closed", "missing");
   writeFileSync(`${path}-journal`, "");
@@ -97,14 +76,12 @@ test("a rollback journal is refused, except an empty one", () => {
   expect(() => inspectDataFile(path)).toThrow("is a rollback journal");
 });
 
-describe("the refusal of a WAL that belongs to another file", () => {
-  test("has the command that moves it away, with the -shm file if there is one", () => {
-    const path = put("copy", "sound wal");
-    const refuse = () => refuseByTable(path, inspectDataFile(path));
-    expect(refuse).toThrow(`\`mkdir ${path}.other-wal && mv ${path}-wal ${path}.other-wal/\``);
-    writeFileSync(`${path}-shm`, "");
-    expect(refuse).toThrow(`mv ${path}-wal ${path}-shm ${path}.other-wal/`);
-    rmSync(`${path}-wal`);
-    expect(refuse).not.toThrow();
-  });
+test("the refusal of another file's WAL has the command that moves it away, with the -shm file if there is one", () => {
+  const path = put("copy", "sound wal");
+  const refuse = () => refuseByTable(path, inspectDataFile(path));
+  expect(refuse).toThrow(`\`mkdir ${path}.other-wal && mv ${path}-wal ${path}.other-wal/\``);
+  writeFileSync(`${path}-shm`, "");
+  expect(refuse).toThrow(`mv ${path}-wal ${path}-shm ${path}.other-wal/`);
+  rmSync(`${path}-wal`);
+  expect(refuse).not.toThrow();
 });

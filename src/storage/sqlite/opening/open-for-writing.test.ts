@@ -106,27 +106,25 @@ describe("the first start of a copy", () => {
     await expectWhole(file);
   });
 
-  test.each(madeCopies)(
-    "waits for a reader, names the file that it reads, and can be repeated (%s)",
-    async (copy) => {
-      const file = putCopy(copy);
-      using reader = new Database(file, { readonly: true });
-      reader.run("BEGIN");
-      reader.query("SELECT count(*) FROM plants").get();
-      {
-        using waits = withoutWaiting();
-        expect(() => openForWriting(file)).toThrow(
-          `${file} is being read by another process, and is a copy that nobody may read while its first start prepares it: wait for that process to end (\`fuser ${file}\` names it)`,
-        );
-        expect(waits.milliseconds).toContain(5000);
-      }
-      expect(readFileSync(file).equals(readFileSync(copy))).toBe(true);
-      expect(readdirSync(dirname(file)).sort()).toEqual(["plants.db", "plants.db.lock"]);
-      reader.run("COMMIT");
-      open(file);
-      await expectWhole(file);
-    },
-  );
+  test("waits for a reader, names the file that it reads, and can be repeated", async () => {
+    const [copy] = madeCopies;
+    const file = putCopy(copy);
+    using reader = new Database(file, { readonly: true });
+    reader.run("BEGIN");
+    reader.query("SELECT count(*) FROM plants").get();
+    {
+      using waits = withoutWaiting();
+      expect(() => openForWriting(file)).toThrow(
+        `${file} is being read by another process, and is a copy that nobody may read while its first start prepares it: wait for that process to end (\`fuser ${file}\` names it)`,
+      );
+      expect(waits.milliseconds).toContain(5000);
+    }
+    expect(readFileSync(file).equals(readFileSync(copy))).toBe(true);
+    expect(readdirSync(dirname(file)).sort()).toEqual(["plants.db", "plants.db.lock"]);
+    reader.run("COMMIT");
+    open(file);
+    await expectWhole(file);
+  });
 });
 
 /** SQLite does not wait for a lock, and these are the times for which it would have waited. */
