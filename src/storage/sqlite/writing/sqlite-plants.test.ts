@@ -37,11 +37,6 @@ test.each([
     "malformed JSON (SQLITE_ERROR)",
   ],
   [
-    "a trigger",
-    "CREATE TRIGGER own BEFORE INSERT ON plants WHEN NEW.name = '\"second\"' BEGIN SELECT RAISE(ABORT, 'not this one'); END",
-    "not this one (SQLITE_CONSTRAINT_TRIGGER)",
-  ],
-  [
     "an index on a value that is too long",
     "CREATE INDEX own ON plants (CASE name WHEN '\"second\"' THEN zeroblob(2147483647) END)",
     "string or blob too big (SQLITE_TOOBIG)",
