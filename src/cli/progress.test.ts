@@ -28,16 +28,6 @@ test("progress never wraps", () => {
   }
 });
 
-test("progress says how long it has taken if nobody knows how much there is to do", () => {
-  const piped: Progress = {
-    what: "Importing standard input (NDJSON)",
-    done: 7,
-    unit: "plants",
-    share: undefined,
-  };
-  expect(formatProgress(piped, 3_700_000, 120)).toBe("Importing standard input (NDJSON)  7 plants  1:01:40");
-});
-
 test("progress escapes what could control the terminal", () => {
   expect(formatProgress({ ...importing, what: "Importing \u001b[2J" }, 16_000, 120)).not.toContain("\u001b");
 });

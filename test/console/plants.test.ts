@@ -181,26 +181,6 @@ describe("the details of a plant", () => {
   });
 });
 
-test("the keys of a list move the focus in the table", async () => {
-  const page = await openTable("/plants?order=oldest");
-  await rows(page).first().locator(".cell-name a").focus();
-  /** The row that has the focus after the key, which moves it. */
-  const press = async (key: string): Promise<number> => {
-    const before = await focusedRow(page);
-    await page.keyboard.press(key);
-    await waitUntil(async () => !["", before].includes(await focusedRow(page)));
-    return Number(await focusedRow(page));
-  };
-  // Row 2 is the first below the heading.
-  const afterPage = await press("PageDown");
-  expect(afterPage).toBeGreaterThanOrEqual(6);
-  expect(afterPage).toBeLessThanOrEqual(19);
-  expect(await press("PageUp")).toBe(2);
-  expect(await press("End")).toBeGreaterThanOrEqual(200);
-  expect(await press("Home")).toBe(2);
-  expect(await scrollPx(page)).toBe(0);
-});
-
 test("Back returns to the position in the list, and a reload to its top", async () => {
   const page = await openTable("/plants?order=oldest");
   await scrollTo(page, 6000);

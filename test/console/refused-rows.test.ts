@@ -1,6 +1,5 @@
 // What the console makes of the errors of the service, which its own modules do not import.
 import { describe, expect, test } from "bun:test";
-import fc from "fast-check";
 import { catalogue } from "../../src/http/error-catalogue.ts";
 import type { LineOutcome } from "../../src/operator/responses.ts";
 import { readPlant } from "../../src/plants/read-plant.ts";
@@ -51,26 +50,5 @@ describe("refused rows", () => {
       { reason: "The id already belongs to a plant with a different name.", count: 2 },
       { reason: "The id already belongs to a plant with a different name and a different tag.", count: 1 },
     ]);
-  });
-
-  test("are listed with an excerpt that ends between two characters", async () => {
-    // Characters of one to four bytes: the last is a surrogate pair, and may be at the cut.
-    const name = fc.string({
-      unit: fc.constantFrom("x", "é", "葉", "\u{1f33f}"),
-      minLength: 170,
-      maxLength: 200,
-    });
-    await fc.assert(
-      fc.asyncProperty(name, async (text) => {
-        const row = `{"name":"${text}"}`;
-        const { run } = await importWith("rows.ndjson", row, refuseAll);
-        const excerpt = run.report.groups[0]?.listed[0]?.excerpt ?? "";
-        expect(row).toStartWith(excerpt);
-        expect(excerpt.isWellFormed()).toBe(true);
-        expect(excerpt.length).toBeGreaterThanOrEqual(159);
-        expect(excerpt.length).toBeLessThanOrEqual(160);
-      }),
-      { numRuns: 20 },
-    );
   });
 });
