@@ -9,6 +9,8 @@ import { serveOn } from "./rounds.ts";
 
 const diskBytes = 24 * 1024 * 1024;
 const creates = 12;
+// Longer than a stop takes.
+const secondSignalMs = 5000;
 
 /** The plants that a store must have. */
 export type Ids = ReadonlySet<number>;
@@ -94,9 +96,13 @@ export class Life implements AsyncDisposable {
   }
 
   async stop(signal: NodeJS.Signals): Promise<void> {
-    this.service?.child.kill(signal);
-    await this.service?.ended;
+    const { service } = this;
     this.service = undefined;
+    service?.child.kill(signal);
+    // One that has lost its data file stays up for a rescue until the second signal.
+    const again = setTimeout(() => service?.child.kill(signal), secondSignalMs);
+    await service?.ended;
+    clearTimeout(again);
   }
 
   async create(): Promise<void> {
