@@ -17,6 +17,7 @@ export interface CopyCalls {
   checkRows(path: string, progress: Progress): CheckedRows;
   comparePlants(path: string, against: string, progress: Progress): Comparison;
   computeChecksum(path: string, progress: Progress): Promise<string>;
+  syncFile(path: string): void;
 }
 
 /** A data file, checked as a database and row by row. */
@@ -86,6 +87,10 @@ export class CopyThread implements AsyncDisposable {
     const progress = newProgress();
     this.#onStep({ doing: "computing the checksum of", unit: "bytes", ...readProgress(progress) });
     return asked(`${path} cannot be read`, this.#thread.ask("computeChecksum", path, progress));
+  }
+
+  syncFile(path: string): Promise<void> {
+    return asked(`${path} cannot be synced`, this.#thread.ask("syncFile", path));
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -1,6 +1,7 @@
 // The thread of copy-calls.ts.
 
 import { asDataFileProblem, isDamage } from "../data-file/data-file-problem.ts";
+import { syncFile } from "../data-file/durable-files.ts";
 import { copyInto, findDamage } from "../opening/copy-into.ts";
 import { openReadOnly, openWithoutWal } from "../opening/open-read-only.ts";
 import { serveThread } from "../threads/thread.ts";
@@ -35,6 +36,7 @@ const calls: CopyCalls = {
     return comparePlants(database, other, progress);
   },
   computeChecksum,
+  syncFile,
 };
 
 serveThread(() => ({ calls }));

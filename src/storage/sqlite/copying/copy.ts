@@ -9,7 +9,7 @@ import { dayMs } from "../../../text/duration.ts";
 import { digestOfStore } from "../blocks/block-digests.ts";
 import { refuseExisting } from "../data-file/data-file-path.ts";
 import { DataFileProblem } from "../data-file/data-file-problem.ts";
-import { fileSize, noLinks, removeDatabase, syncFile } from "../data-file/durable-files.ts";
+import { fileSize, noLinks, removeDatabase } from "../data-file/durable-files.ts";
 import type { CopyThread } from "./copy-calls.ts";
 
 /** What is known of a copy that was checked as `verify` checks a data file. */
@@ -76,7 +76,7 @@ export async function copyDataFile(
     if (damage.length > 0) throw new DataFileProblem(`The copy of ${from} is damaged: ${damage.join("; ")}.`);
     if (blocks === undefined)
       throw new DataFileProblem(`The copy of ${from} is damaged: ${problems.join("; ")}.`);
-    syncFile(to);
+    await thread.syncFile(to);
     const bytes = fileSize(to);
     return { bytes, plants, matchedPlants, changedBlocks, problems, ...digestOfStore(blocks) };
   } catch (error) {
