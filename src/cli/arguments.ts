@@ -1,5 +1,6 @@
 import { secrets, settings } from "../config/settings.ts";
-import { describeInvalid, InvalidValue, withoutPassword } from "../config/values.ts";
+import { withoutPassword } from "../config/values.ts";
+import { describeInvalid, InvalidValue, type Parser } from "../text/parsers.ts";
 import { shellQuoted } from "../text/shell.ts";
 import { type Arguments, type Command, flagsOf, secretNamesOf } from "./command.ts";
 import { nearestWord } from "./suggestion.ts";
@@ -89,24 +90,24 @@ export function wrongUsageError({ usage }: Pick<Command, "usage">): UsageError {
 }
 
 /** @throws UsageError if the value is invalid */
-export function readFlag<Value>(
-  args: Arguments,
-  name: string,
-  parse: (text: string) => Value,
-): Value | undefined {
+export function readFlag<Value>(args: Arguments, name: string, parse: Parser<Value>): Value | undefined {
   return readFlags(args, name, parse).at(-1);
 }
 
 /** @throws UsageError if one of the values is invalid */
-export function readFlags<Value>(args: Arguments, name: string, parse: (text: string) => Value): Value[] {
-  return args.values(name).map((text) => {
-    try {
-      return parse(text);
-    } catch (error) {
-      if (error instanceof InvalidValue) throw new UsageError(describeInvalid(`--${name}`, error, text));
-      throw error;
-    }
-  });
+export function readFlags<Value>(args: Arguments, name: string, parse: Parser<Value>): Value[] {
+  return args.values(name).map((text) => parseArgument(`--${name}`, text, parse));
+}
+
+/** @throws UsageError if the text of `name` is invalid */
+export function parseArgument<Value>(name: string, text: string, parse: Parser<Value>): Value {
+  try {
+    return parse(text);
+  } catch (error) {
+    if (error instanceof InvalidValue)
+      throw new UsageError(describeInvalid(name, error, withoutPassword(text)));
+    throw error;
+  }
 }
 
 function unknownFlagError(flag: string, value: string | undefined, command: Command): UsageError {

@@ -1,8 +1,8 @@
 import type { AuditEntry } from "../access/audit.ts";
 import { readStoreConfig } from "../config/read-config.ts";
-import { parseCount } from "../config/values.ts";
 import { openForReading } from "../storage/open-store.ts";
 import { formatCount } from "../text/counts.ts";
+import { countFrom } from "../text/parsers.ts";
 import { isoTime } from "../text/time.ts";
 import { readFlag } from "./arguments.ts";
 import { type Command, jsonFlag, storeSecrets, storeSettings } from "./command.ts";
@@ -37,7 +37,7 @@ export const audit: Command = {
   settings: storeSettings,
   secrets: storeSecrets,
   async run(args, terminal) {
-    const limit = readFlag(args, "limit", (text) => parseCount(text, 1, limitMax)) ?? limitDefault;
+    const limit = readFlag(args, "limit", countFrom(1, limitMax)) ?? limitDefault;
     await using opened = await openForReading(readStoreConfig(args.sources), lostWalWarning(terminal));
     const { entries, next } = await opened.audit.page(limit, undefined);
     const presented = entries.map(presentEntry);

@@ -1,10 +1,10 @@
 import { statSync } from "node:fs";
-import { parseCount } from "../config/values.ts";
 import type { OnStep } from "../plants/plant-backups.ts";
 import { type BackupFile, streamBackup, writeBackup } from "../storage/sqlite/copying/backup.ts";
 import { BackupFolder, type CompletedBackup } from "../storage/sqlite/copying/backup-folder.ts";
 import { isAsStored } from "../storage/sqlite/copying/copy.ts";
 import { whyUnrecorded } from "../storage/sqlite/data-file/last-backup.ts";
+import { countFrom } from "../text/parsers.ts";
 import { readFlag, UsageError } from "./arguments.ts";
 import type { Arguments, Command } from "./command.ts";
 import {
@@ -35,7 +35,7 @@ export const backup: Command = {
   },
   async run(args, terminal) {
     const from = dataFile(args, "pg_dump");
-    const keep = readFlag(args, "keep", (text) => parseCount(text, 1, keepMax));
+    const keep = readFlag(args, "keep", countFrom(1, keepMax));
     const to = args.positional;
     const existing = orCannotBeWritten(to, () => statSync(to, { throwIfNoEntry: false }));
     const isFolder = existing?.isDirectory() ?? keep !== undefined;

@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { readStoreConfig } from "../config/read-config.ts";
-import { parseChoice } from "../config/values.ts";
 import { exportFormatNames, exportFormats, exportText } from "../files/export-formats.ts";
 import { pagesOf } from "../plants/plant-archive.ts";
 import { openForReading } from "../storage/open-store.ts";
 import { formatPlural, shareOf } from "../text/counts.ts";
+import { oneOf } from "../text/parsers.ts";
 import { readFlag } from "./arguments.ts";
 import { type Command, storeSecrets, storeSettings } from "./command.ts";
 import { lostWalWarning } from "./lost-wal.ts";
@@ -29,7 +29,7 @@ export const exportPlants: Command = {
   secrets: storeSecrets,
   async run(args, terminal) {
     // What is exported, and how.
-    const name = readFlag(args, "format", (text) => parseChoice(text, exportFormatNames)) ?? "ndjson";
+    const name = readFlag(args, "format", oneOf(exportFormatNames)) ?? "ndjson";
     const format = exportFormats[name];
     const filter = readFilterFlags(args);
     await using opened = await openForReading(readStoreConfig(args.sources), lostWalWarning(terminal));

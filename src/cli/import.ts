@@ -1,13 +1,14 @@
 import { isRetryableStatus } from "../client/errors.ts";
 import { ServiceRefused, ServiceUnreachable } from "../client/plant-store-client.ts";
 import { type Config, readAccessToken, readConfig } from "../config/read-config.ts";
-import { ConfigProblem, parseBaseUrl, parseChoice, parseCount } from "../config/values.ts";
+import { ConfigProblem, parseBaseUrl } from "../config/values.ts";
 import { describeSource } from "../files/detect-source.ts";
 import { BrokenFile, type InputRow } from "../files/input-row.ts";
 import { detectFormat, type FileFormat, fileFormats, readRows, rowReaderFor } from "../files/read-rows.ts";
 import { reachableUrl } from "../http/listen-address.ts";
 import { isSameFile } from "../storage/sqlite/data-file/inode.ts";
 import { messageOf } from "../system/errors.ts";
+import { countFrom, oneOf } from "../text/parsers.ts";
 import { readFlag, UsageError } from "./arguments.ts";
 import type { Arguments, Command } from "./command.ts";
 import { FileProblem, refuseUnreadableFile } from "./file-problem.ts";
@@ -90,7 +91,7 @@ interface ImportOptions {
 
 function readOptions(args: Arguments): ImportOptions {
   const file = args.positional;
-  const format = readFlag(args, "format", (text) => parseChoice(text, fileFormats));
+  const format = readFlag(args, "format", oneOf(fileFormats));
   const config = readConfig(args.sources);
   // First, so that nobody creates a token for a file that is not there.
   if (file !== "-") refuseUnreadableFile(file);
@@ -109,7 +110,7 @@ function readTarget(args: Arguments, { baseUrl, listen, tls }: Config): ImportTa
     );
   const configuredUrl = reachableUrl(baseUrl, { ...listen, isSecure: tls !== undefined });
   const url = readFlag(args, "url", parseBaseUrl)?.href ?? configuredUrl;
-  const attemptsMax = readFlag(args, "attempts", (text) => parseCount(text, 1, attemptsLimit));
+  const attemptsMax = readFlag(args, "attempts", countFrom(1, attemptsLimit));
   return { url, token, attemptsMax: attemptsMax ?? attemptsDefault };
 }
 

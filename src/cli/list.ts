@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { readStoreConfig } from "../config/read-config.ts";
-import { parseCount } from "../config/values.ts";
 import { presentPlant } from "../files/plant-json.ts";
 import { type PageRequest, type PlantArchive, pagesOf, type StoredPlant } from "../plants/plant-archive.ts";
 import { openForReading } from "../storage/open-store.ts";
 import { formatCount, formatPlural } from "../text/counts.ts";
+import { countFrom } from "../text/parsers.ts";
 import { isoSeconds } from "../text/time.ts";
 import { readFlag } from "./arguments.ts";
 import { type Command, storeSecrets, storeSettings } from "./command.ts";
@@ -50,7 +50,7 @@ export const list: Command = {
   secrets: storeSecrets,
   async run(args, terminal) {
     const filter = readFilterFlags(args);
-    const limit = readFlag(args, "limit", (text) => parseCount(text, 1, limitMax)) ?? limitDefault;
+    const limit = readFlag(args, "limit", countFrom(1, limitMax)) ?? limitDefault;
     const order = args.has("oldest") ? "oldest-first" : "newest-first";
     await using opened = await openForReading(readStoreConfig(args.sources), lostWalWarning(terminal));
     const stop = abortOnStopSignal(terminal);

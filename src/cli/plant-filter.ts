@@ -1,6 +1,5 @@
-import { InvalidValue } from "../config/values.ts";
 import type { PlantFilter } from "../plants/plant-archive.ts";
-import { timeExpected, tryParseTime } from "../text/time.ts";
+import { parseTime } from "../text/parsers.ts";
 import { readFlag } from "./arguments.ts";
 import type { Arguments, Flag } from "./command.ts";
 
@@ -25,10 +24,4 @@ export function readFilterFlags(args: Arguments): PlantFilter {
     sinceMs: readFlag(args, "since", parseTime),
     untilMs: readFlag(args, "until", parseTime),
   };
-}
-
-function parseTime(text: string): number {
-  const timeMs = tryParseTime(text);
-  if (timeMs === undefined) throw new InvalidValue(timeExpected);
-  return timeMs;
 }

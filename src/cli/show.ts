@@ -1,10 +1,9 @@
 import { readStoreConfig } from "../config/read-config.ts";
-import { presentPlant } from "../files/plant-json.ts";
-import { int64Range, tryParseInt64 } from "../plants/int64.ts";
+import { parseId, presentPlant } from "../files/plant-json.ts";
 import type { StoredPlant } from "../plants/plant-archive.ts";
 import { openForReading } from "../storage/open-store.ts";
 import { isoTime } from "../text/time.ts";
-import { UsageError } from "./arguments.ts";
+import { parseArgument } from "./arguments.ts";
 import { type Command, storeSecrets, storeSettings } from "./command.ts";
 import { lostWalWarning } from "./lost-wal.ts";
 import { escapeInvisible, formatColumns, printJson, visibleText } from "./terminal.ts";
@@ -23,7 +22,7 @@ export const show: Command = {
   settings: storeSettings,
   secrets: storeSecrets,
   async run(args, terminal) {
-    const id = parseIdArgument(args.positional);
+    const id = parseArgument("The id", args.positional, parseId);
     await using opened = await openForReading(readStoreConfig(args.sources), lostWalWarning(terminal));
     const plant = await opened.archive.find(id);
     if (plant === undefined) throw new PlantProblem(`No plant has the id ${id}.`);
@@ -32,12 +31,6 @@ export const show: Command = {
     return 0;
   },
 };
-
-function parseIdArgument(text: string): bigint {
-  const id = tryParseInt64(text);
-  if (id !== undefined) return id;
-  throw new UsageError(`The id must be an integer from ${int64Range}, but is "${text}"`);
-}
 
 function details({ id, name, tag, createdAtMs, createdBy }: StoredPlant): string[][] {
   return [

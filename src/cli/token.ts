@@ -10,9 +10,9 @@ import {
   tokenState,
 } from "../access/tokens.ts";
 import { readStoreConfig } from "../config/read-config.ts";
-import { parseChoice, parseDuration } from "../config/values.ts";
 import { openForReading, openTokens } from "../storage/open-store.ts";
 import { hourMs } from "../text/duration.ts";
+import { oneOf, parseDuration } from "../text/parsers.ts";
 import { isoSeconds } from "../text/time.ts";
 import { eitherOf } from "../text/words.ts";
 import { readFlag, readFlags, wrongUsageError } from "./arguments.ts";
@@ -67,7 +67,7 @@ export const tokenCreate: Command = {
   async run(args, terminal) {
     const name = args.value("name");
     if (name === undefined) throw wrongUsageError(tokenCreate);
-    const chosen = readFlags(args, "scope", (text) => parseChoice(text, scopes));
+    const chosen = readFlags(args, "scope", oneOf(scopes));
     const request = {
       name,
       scopes: chosen.length === 0 ? scopesDefault : [...new Set(chosen)],

@@ -3,8 +3,9 @@ import type { OidcSettings } from "../access/jwt-verifier.ts";
 import type { Scope } from "../access/scopes.ts";
 import { bearerShape, digestOf, isMistyped, jwtShape } from "../access/token-secret.ts";
 import { describeFileError } from "../system/errors.ts";
+import { describeInvalid, InvalidValue, type Parser } from "../text/parsers.ts";
 import { groupOf, type SecretName, type Setting, type SettingName, secrets, settings } from "./settings.ts";
-import { ConfigProblem, describeInvalid, InvalidValue, withoutPassword } from "./values.ts";
+import { ConfigProblem, withoutPassword } from "./values.ts";
 
 /** The value of each setting. */
 type SettingValues = { readonly [Name in SettingName]: ReturnType<(typeof settings)[Name]["parse"]> };
@@ -235,11 +236,12 @@ function findSecret(variable: string, { environment, readFile }: ConfigSources):
   }
 }
 
-function readFound<Value>({ text, label }: Found, parse: (text: string) => Value): Value {
+function readFound<Value>({ text, label }: Found, parse: Parser<Value>): Value {
   try {
     return parse(text);
   } catch (error) {
-    if (error instanceof InvalidValue) throw new ConfigProblem(`${describeInvalid(label, error, text)}.`);
+    if (error instanceof InvalidValue)
+      throw new ConfigProblem(`${describeInvalid(label, error, withoutPassword(text))}.`);
     throw error;
   }
 }

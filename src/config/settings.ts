@@ -1,12 +1,9 @@
-import { hourMs } from "../text/duration.ts";
+import { dayMs, hourMs } from "../text/duration.ts";
+import { countFrom, durationFrom, oneOf, type Parser } from "../text/parsers.ts";
 import {
   parseAddress,
   parseBaseUrl,
-  parseChoice,
-  parseCount,
   parseDatabase,
-  parseDrainTime,
-  parseDurationWithin,
   parseHosts,
   parseIssuer,
   parseNetworks,
@@ -22,10 +19,14 @@ export interface Setting<Value> {
   readonly default: string;
   readonly placeholder: string;
   readonly help: string;
-  readonly parse: (text: string) => Value;
+  readonly parse: Parser<Value>;
 }
 
 const bodyTimeoutMsMax = hourMs;
+// A JavaScript timer longer than 2^31 - 1 ms, not quite 25 days, fires at once.
+const drainMsMax = 24 * dayMs;
+const parseDrainTime = durationFrom(0, drainMsMax, "of at most 24d, such as 10s");
+const parseYesNo = oneOf(["yes", "no"]);
 const bodyBytesMaxMax = 64 * 1024 * 1024;
 
 /** Every setting. The command line, its help, `config` and the settings page come from this table. */
@@ -47,21 +48,30 @@ export const settings = {
     "allow-unsafe-database YES|NO",
     "no",
     "yes to use a PostgreSQL server that can lose acknowledged writes",
-    (text) => parseChoice(text, ["yes", "no"]) === "yes",
+    (text) => parseYesNo(text) === "yes",
   ),
   baseUrl: optional(
     "base-url URL",
     "the public URL, if clients reach the service through a proxy or under a path",
     parseBaseUrl,
   ),
-  bodyBytesMax: setting("max-body-bytes BYTES", "65536", "the largest request body accepted", (text) =>
-    parseCount(text, 64, bodyBytesMaxMax),
+  bodyBytesMax: setting(
+    "max-body-bytes BYTES",
+    "65536",
+    "the largest request body accepted",
+    countFrom(64, bodyBytesMaxMax),
   ),
-  pendingMax: setting("max-pending COUNT", "10000", "how many plants may be pending", (text) =>
-    parseCount(text, 1, 1_000_000),
+  pendingMax: setting(
+    "max-pending COUNT",
+    "10000",
+    "how many plants may be pending",
+    countFrom(1, 1_000_000),
   ),
-  bodyTimeoutMs: setting("body-timeout TIME", "10s", "how long a body may take to arrive", (text) =>
-    parseDurationWithin(text, 1, bodyTimeoutMsMax, "from 1ms to 1h, such as 10s"),
+  bodyTimeoutMs: setting(
+    "body-timeout TIME",
+    "10s",
+    "how long a body may take to arrive",
+    durationFrom(1, bodyTimeoutMsMax, "from 1ms to 1h, such as 10s"),
   ),
   rateLimit: setting(
     "rate-limit COUNT/UNIT",
@@ -81,14 +91,23 @@ export const settings = {
     "how long a stop waits for requests in flight",
     parseDrainTime,
   ),
-  logLevel: setting("log-level LEVEL", "info", "debug, info, warn, error or off", (text) =>
-    parseChoice(text, ["debug", "info", "warn", "error", "off"]),
+  logLevel: setting(
+    "log-level LEVEL",
+    "info",
+    "debug, info, warn, error or off",
+    oneOf(["debug", "info", "warn", "error", "off"]),
   ),
-  logFormat: setting("log-format FORMAT", "auto", "pretty, json, or auto: pretty on a terminal", (text) =>
-    parseChoice(text, ["auto", "pretty", "json"]),
+  logFormat: setting(
+    "log-format FORMAT",
+    "auto",
+    "pretty, json, or auto: pretty on a terminal",
+    oneOf(["auto", "pretty", "json"]),
   ),
-  logRequests: setting("log-requests WHICH", "errors", "all, errors or none", (text) =>
-    parseChoice(text, ["all", "errors", "none"]),
+  logRequests: setting(
+    "log-requests WHICH",
+    "errors",
+    "all, errors or none",
+    oneOf(["all", "errors", "none"]),
   ),
   trustedProxies: setting(
     "trusted-proxies ADDRESSES",
@@ -189,7 +208,7 @@ function setting<Value>(
   usage: string,
   defaultText: string,
   help: string,
-  parse: (text: string) => Value,
+  parse: Parser<Value>,
 ): Setting<Value> {
   const [flag = "", placeholder = ""] = usage.split(" ");
   const environment = `PLANT_STORE_${flag.replaceAll("-", "_").toUpperCase()}`;
@@ -197,6 +216,6 @@ function setting<Value>(
 }
 
 /** A setting that is undefined unless it is set. */
-function optional<Value>(usage: string, help: string, parse: (text: string) => Value) {
+function optional<Value>(usage: string, help: string, parse: Parser<Value>) {
   return setting(usage, "", help, (text) => (text === "" ? undefined : parse(text)));
 }

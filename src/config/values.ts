@@ -1,18 +1,8 @@
 import { isIP } from "node:net";
 import type { Rate } from "../access/rate-limit.ts";
 import { type Address, isLoopbackHttp, portMax } from "../system/ip-address.ts";
-import { dayMs, durationExpected, hourMs, minuteMs, tryParseDuration } from "../text/duration.ts";
-import { eitherOf } from "../text/words.ts";
-
-/** An invalid value; the message says what is valid, with an example. */
-export class InvalidValue extends Error {
-  override readonly name = "InvalidValue";
-}
-
-/** What is wrong with the value that someone gave to this flag or variable. */
-export function describeInvalid(name: string, { message }: InvalidValue, text: string): string {
-  return `${name} ${message}, but is ${JSON.stringify(withoutPassword(text))}`;
-}
+import { hourMs, minuteMs } from "../text/duration.ts";
+import { InvalidValue } from "../text/parsers.ts";
 
 /** An invalid setting; the message names it. */
 export class ConfigProblem extends Error {
@@ -27,26 +17,6 @@ export function parseAddress(text: string): Address {
   return { host: match[1] ?? (match[2] || "0.0.0.0"), port };
 }
 
-export function parseDuration(text: string): number {
-  const durationMs = tryParseDuration(text);
-  if (durationMs === undefined) throw new InvalidValue(durationExpected);
-  return durationMs;
-}
-
-/** `expected` completes the message, such as `from 1ms to 1h, such as 10s`. */
-export function parseDurationWithin(text: string, minMs: number, maxMs: number, expected: string): number {
-  const durationMs = parseDuration(text);
-  if (durationMs < minMs || durationMs > maxMs) throw new InvalidValue(`must be a time ${expected}`);
-  return durationMs;
-}
-
-// A JavaScript timer longer than 2^31 - 1 ms, not quite 25 days, fires at once.
-const drainMsMax = 24 * dayMs;
-
-export function parseDrainTime(text: string): number {
-  return parseDurationWithin(text, 0, drainMsMax, "of at most 24d, such as 10s");
-}
-
 const rateUnitMs = { s: 1000, m: minuteMs, h: hourMs } as const;
 
 export function parseRate(text: string): Rate | undefined {
@@ -55,20 +25,6 @@ export function parseRate(text: string): Rate | undefined {
   if (match === null)
     throw new InvalidValue("must be a count per second, minute or hour, such as 100/s, or none");
   return { count: Number(match[1]), perMs: rateUnitMs[match[2] as keyof typeof rateUnitMs] };
-}
-
-export function parseCount(text: string, min: number, max: number): number {
-  const count = Number(text);
-  if (!/^\d{1,12}$/.test(text) || count < min || count > max) {
-    throw new InvalidValue(`must be an integer from ${min} to ${max}`);
-  }
-  return count;
-}
-
-export function parseChoice<const Choice extends string>(text: string, choices: readonly Choice[]): Choice {
-  const choice = choices.find((candidate) => candidate === text);
-  if (choice === undefined) throw new InvalidValue(`must be ${eitherOf(choices)}`);
-  return choice;
 }
 
 export function parseDatabase(text: string): string {

@@ -1,4 +1,6 @@
+import { int64Range, tryParseInt64 } from "../plants/int64.ts";
 import type { StoredPlant } from "../plants/plant-archive.ts";
+import { expecting } from "../text/parsers.ts";
 import { isoTime } from "../text/time.ts";
 
 /** A plant as the operator API and `--json` return it. JSON omits a tag that is undefined. */
@@ -10,6 +12,9 @@ export interface StoredPlantJson {
   readonly createdAt: string;
   readonly createdBy: string;
 }
+
+/** The id as text: a parameter of the operator API, or an argument of a command. */
+export const parseId = expecting(`must be an integer from ${int64Range}`, tryParseInt64);
 
 export function presentPlant({ id, name, tag, createdAtMs, createdBy }: StoredPlant): StoredPlantJson {
   return { id: String(id), name, tag, createdAt: isoTime(createdAtMs), createdBy };
