@@ -1,9 +1,12 @@
+import { RecentMap } from "../cache/recent-map.ts";
+
 export interface Rate {
   readonly count: number;
   readonly perMs: number;
 }
 
-const callersMax = 100_000;
+// The 100,000 that sent last are always among them.
+const callersMax = 200_000;
 
 /**
  * Limits each caller to a rate: a burst of one period's worth, then a steady flow. The state of a caller is one number, when its
@@ -12,10 +15,8 @@ const callersMax = 100_000;
 export class RateLimit {
   readonly #intervalUs: number;
   readonly #burstUs: number;
-  /**
-   * When the next request of each caller is due, in whole microseconds, which add up exactly. The caller idle longest is first.
-   */
-  readonly #dueUs = new Map<string, number>();
+  /** When the next request of each caller is due, in whole microseconds, which add up exactly. */
+  readonly #dueUs = new RecentMap<string, number>(callersMax);
 
   constructor({ count, perMs }: Rate) {
     this.#intervalUs = Math.ceil((perMs * 1000) / count);
@@ -29,10 +30,8 @@ export class RateLimit {
     const nowUs = Math.round(nowMs * 1000);
     const dueUs = Math.max(this.#dueUs.get(caller) ?? nowUs, nowUs);
     const waitUs = dueUs + this.#intervalUs - nowUs - this.#burstUs;
-    this.#dueUs.delete(caller);
-    this.#dueUs.set(caller, waitUs > 0 ? dueUs : dueUs + this.#intervalUs);
-    // A caller that keeps sending while it is over its limit is not the one idle longest.
-    if (this.#dueUs.size > callersMax) this.#dueUs.delete(this.#dueUs.keys().next().value ?? "");
-    return waitUs > 0 ? Math.max(1, waitUs / 1000) : 0;
+    if (waitUs > 0) return Math.max(1, waitUs / 1000);
+    this.#dueUs.set(caller, dueUs + this.#intervalUs);
+    return 0;
   }
 }
