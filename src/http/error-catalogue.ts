@@ -250,9 +250,10 @@ export function statusOf(kind: ErrorKind): number {
   return Math.floor(catalogue[kind].error / 100);
 }
 
-/** Whether its message quotes the path or the host that the client named, either of which may hold a secret. */
-export function quotesTarget(kind: ErrorKind): boolean {
-  return kind === "no-such-path" || kind === "no-such-method" || kind === "wrong-host";
+/** What the console shows of an error's message: not the path or the host that it quotes, either of which may hold a secret. */
+export function recordedMessage(kind: ErrorKind, message: string): string {
+  if (kind === "wrong-host") return "host not recorded";
+  return kind === "no-such-path" || kind === "no-such-method" ? "path not recorded" : message;
 }
 
 /** The outcome by which the duration of a request with this error is counted. */

@@ -7,7 +7,7 @@ import { formatJson } from "../text/json-text.ts";
 import { acceptPattern } from "./accept-pattern.ts";
 import type { ClientAddresses } from "./client-address.ts";
 import type { Cors } from "./cors.ts";
-import { catalogue, type ErrorKind, outcomeOf, quotesTarget, statusOf } from "./error-catalogue.ts";
+import { catalogue, type ErrorKind, outcomeOf, recordedMessage, statusOf } from "./error-catalogue.ts";
 import { BodyNotReceived, deniedError, HttpError } from "./http-error.ts";
 import type { RequestIds } from "./request-ids.ts";
 import type { LoggedRequest, RequestLog } from "./request-log.ts";
@@ -80,10 +80,6 @@ export class Exchange implements BodyReceiver, LoggedRequest {
   }
 
   // The request.
-
-  get requestIdIsMinted(): boolean {
-    return this.#shared.requestIds.hasMinted(this.requestId);
-  }
 
   get method(): string {
     return this.head?.method ?? "-";
@@ -354,8 +350,7 @@ export class Exchange implements BodyReceiver, LoggedRequest {
     if (this.#hasResponded) return this.#cutOff(kind);
     const status = statusOf(kind);
     if (status === 401 || status === 403) this.#connection.becomeStranger();
-    const { error, example } = catalogue[kind];
-    this.#shared.log.errorSent(this, status, error, quotesTarget(kind) ? example : message);
+    this.#shared.log.errorSent(this, status, catalogue[kind].error, recordedMessage(kind, message));
     this.#send(status, contentType, headers, body, outcomeOf(kind));
   }
 

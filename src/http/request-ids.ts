@@ -1,6 +1,4 @@
 const prefixCharacters = 16;
-// What follows the prefix: enough for 36^11 requests, and too short for a secret.
-const mintedCount = /^[0-9a-z]{1,11}$/;
 const clientRequestId = /^[\x21-\x7e]{1,64}$/;
 
 /** Ids for requests, unique across listeners and processes. A random one for each would cost ten times as much. */
@@ -13,10 +11,5 @@ export class RequestIds {
     if (sent !== undefined && clientRequestId.test(sent)) return sent;
     this.#count++;
     return this.#prefix + this.#count.toString(36);
-  }
-
-  /** Whether `of` made the id. A client that sends it back has chosen nothing in it. */
-  hasMinted(id: string): boolean {
-    return id.startsWith(this.#prefix) && mintedCount.test(id.slice(this.#prefix.length));
   }
 }

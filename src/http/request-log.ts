@@ -19,8 +19,6 @@ export interface LoggedRequest {
   /** Undefined if what arrived was not an HTTP request. */
   readonly head: Head | undefined;
   readonly requestId: string;
-  /** Whether the service made the request id; otherwise the client did. */
-  readonly requestIdIsMinted: boolean;
   readonly startedMs: number;
   readonly caller: Caller | undefined;
   readonly address: string;
@@ -65,7 +63,6 @@ export class RequestLog {
       address: token === undefined ? request.network : undefined,
       message,
       requestId: request.requestId,
-      requestIdIsMinted: request.requestIdIsMinted,
     });
     if (this.#requests === "none") return;
     const fields = () => requestFields(request, status, error, undefined);

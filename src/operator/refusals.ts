@@ -1,4 +1,4 @@
-import { catalogue, type ErrorKind, publicKinds, quotesTarget } from "../http/error-catalogue.ts";
+import { catalogue, type ErrorKind, publicKinds } from "../http/error-catalogue.ts";
 import { type Route, route } from "../http/route.ts";
 import type { Events } from "../telemetry/events.ts";
 import { type RefusedSender, sendersPerErrorMax } from "../telemetry/refused-senders.ts";
@@ -27,7 +27,7 @@ export function refusalsRoute(events: Events, publicUrl: string, startedAtMs: nu
 }
 
 export function presentRefusal(sender: RefusedSender, publicUrl: string): RefusalJson {
-  const { error, listener, token, address, count, atMs, message, requestId, requestIdIsMinted } = sender;
+  const { error, listener, token, address, count, atMs, message, requestId } = sender;
   const kind = kindsByError.get(error) ?? "internal-error";
   return {
     error,
@@ -38,9 +38,8 @@ export function presentRefusal(sender: RefusedSender, publicUrl: string): Refusa
     address,
     count,
     lastAt: isoTime(atMs),
-    // Masked first: a token that is cut off would be too short to be recognised as one.
+    // Masked first: the end of a JWT that is cut off would not be recognised.
     message: shortened(maskTokens(message), messageCharactersMax),
-    messageIsExample: quotesTarget(kind),
-    requestId: requestIdIsMinted ? requestId : maskTokens(requestId),
+    requestId: maskTokens(requestId),
   };
 }

@@ -79,11 +79,9 @@ export interface RefusalJson {
   readonly address: string | undefined;
   readonly count: number;
   readonly lastAt: string;
-  /** What may be a token is masked. */
+  /** Tokens are masked. One that quotes the path or the host is not recorded. */
   readonly message: string;
-  /** Whether the message is the catalogue's, since the one that was sent quotes the path or the host. */
-  readonly messageIsExample: boolean;
-  /** What may be a token is masked, unless the service made the id. */
+  /** Tokens are masked. */
   readonly requestId: string;
 }
 

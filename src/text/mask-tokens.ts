@@ -1,12 +1,10 @@
-// A token has at least 20 characters, and only those that RFC 6750 allows.
-const tokenRun = /[A-Za-z0-9\-._~+/=]{20,}/g;
-// An id of a plant is no secret. It may end a sentence.
-const number = /^[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?\.?$/i;
+// In the order of the alternatives: a token of the service, a JWT, and whatever follows the scheme.
+const tokens = /pst_\w*|\beyJ[\w-]+\.[\w.-]*|(?<=\b(?i:bearer) +)[\w.~+/=-]+/g;
 
-/** What stands in place of text that may be a token. */
+/** What stands in place of a token. */
 export const mask = "[masked]";
 
-/** The text with every run of characters that may be a token masked, unless it is a number. */
+/** The text with everything masked that has the form of a token, or stands where one does. */
 export function maskTokens(text: string): string {
-  return text.replaceAll(tokenRun, (run) => (number.test(run) ? run : mask));
+  return text.replaceAll(tokens, mask);
 }

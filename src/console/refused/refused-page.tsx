@@ -132,7 +132,6 @@ function RefusalTable({ refusals, filter }: RefusalTableProps) {
               <span class="note">{formatPlural(refusal.count, "time")}</span>
             </td>
             <td class="wrap">
-              {refusal.messageIsExample && <span class="note">Such as: </span>}
               <PlantText text={refusal.message} charactersMax={messageCharactersMax} />
             </td>
             <td>
