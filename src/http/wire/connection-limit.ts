@@ -5,7 +5,7 @@ import { type PossibleStranger, Strangers } from "./strangers.ts";
 
 /** A connection, as far as the limit needs to know it. */
 export interface LimitedConnection extends PossibleStranger {
-  readonly state: Pick<ConnectionState, "idleSinceMs" | "arrivingSinceMs">;
+  readonly state: Pick<ConnectionState, "meaning" | "sinceMs">;
   close(): void;
 }
 
@@ -56,7 +56,7 @@ export class ConnectionLimit {
     events: ConnectionLimitEvents,
   ) {
     const strangersMax = Math.max(1, Math.floor(connectionsMax / strangersOneIn));
-    const arrivingSince: WaitingSince<LimitedConnection> = ({ state }) => state.arrivingSinceMs;
+    const arrivingSince: WaitingSince<LimitedConnection> = (one) => since(one, "arriving");
     const crowd = (waiting: Waiting<LimitedConnection>[]) => ofLargestNetwork(waiting, strangersMax);
     this.#connectionsMax = connectionsMax;
     this.#strangersMax = strangersMax;
@@ -64,7 +64,7 @@ export class ConnectionLimit {
     this.#connections = connections;
     this.#clock = clock;
     this.#events = events;
-    this.#idle = new LongestWaiting(connections, clock, ({ state }) => state.idleSinceMs);
+    this.#idle = new LongestWaiting(connections, clock, (one) => since(one, "idle"));
     this.#arriving = new LongestWaiting(connections, clock, arrivingSince);
     this.#crowd = new LongestWaiting(connections, clock, arrivingSince, crowd);
   }
@@ -118,6 +118,13 @@ export class ConnectionLimit {
     if (stranger !== undefined && stranger !== newcomer) return { connection: stranger, reason: "stranger" };
     return { connection: this.#idle.take() ?? newcomer, reason: "idle" };
   }
+}
+
+function since(
+  { state: { meaning, sinceMs } }: LimitedConnection,
+  waits: "arriving" | "idle",
+): number | undefined {
+  return meaning.waits === waits ? sinceMs : undefined;
 }
 
 /** The connections of the network that has most of them, if it has more than `countMin`. */

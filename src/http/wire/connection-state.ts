@@ -34,81 +34,75 @@ export type StateName =
   | "lingering"
   | "closed";
 
-const idleMsMax = 75_000;
-const headMsMax = 10_000;
-const writeMsMax = 30_000;
-// Far longer than any store needs: only a request that will never get a response takes this long.
-const handlingMsMax = 2 * minuteMs;
-const lingerMs = 1_000;
+/** What a state means to everyone who asks. */
+interface Meaning {
+  /** How long it may last. Entering it again renews that. */
+  readonly msMax: number;
+  /** What comes next: the head of a request, its body, the response or more of it, or the end. */
+  readonly next: "head" | "body" | "response" | "end";
+  /**
+   * What counts at the connection limit: something has been arriving so long, or there has been nothing to do. A client that does
+   * not read its response counts as idle: otherwise clients could hold all connections that way.
+   */
+  readonly waits: "arriving" | "idle" | "not";
+  /** What a drain does: it lets a request finish, waits for one that may be on its way, or just closes. */
+  readonly drain: "finish" | "grace" | "close";
+}
+
+export type StateTable = Readonly<Record<StateName, Meaning>>;
+
+export function stateTable(bodyTimeoutMs: number): StateTable {
+  const unlimited = Number.POSITIVE_INFINITY;
+  // Far longer than any store needs: only a request that will never get a response takes this long.
+  const handlingMsMax = 2 * minuteMs;
+  return {
+    idle: { msMax: 75_000, next: "head", waits: "idle", drain: "grace" },
+    head: { msMax: 10_000, next: "head", waits: "arriving", drain: "grace" },
+    handling: { msMax: handlingMsMax, next: "response", waits: "not", drain: "finish" },
+    body: { msMax: bodyTimeoutMs, next: "body", waits: "arriving", drain: "finish" },
+    "skipping-body": { msMax: bodyTimeoutMs, next: "body", waits: "arriving", drain: "grace" },
+    writing: { msMax: 30_000, next: "response", waits: "idle", drain: "finish" },
+    streaming: { msMax: unlimited, next: "response", waits: "not", drain: "finish" },
+    lingering: { msMax: 1_000, next: "end", waits: "idle", drain: "close" },
+    closed: { msMax: unlimited, next: "end", waits: "not", drain: "close" },
+  };
+}
 
 /** What a connection is doing, and until when it may. */
 export class ConnectionState {
-  readonly #timeoutsMs: Readonly<Record<StateName, number>>;
+  readonly #table: StateTable;
   readonly #clock: CoarseClock;
-  #state: StateName = "idle";
-  #sinceMs: number;
+  name: StateName = "idle";
+  meaning: Meaning;
+  sinceMs: number;
 
-  constructor(bodyTimeoutMs: number, clock: CoarseClock) {
-    this.#timeoutsMs = {
-      idle: idleMsMax,
-      head: headMsMax,
-      handling: handlingMsMax,
-      body: bodyTimeoutMs,
-      "skipping-body": bodyTimeoutMs,
-      writing: writeMsMax,
-      streaming: Number.POSITIVE_INFINITY,
-      lingering: lingerMs,
-      closed: Number.POSITIVE_INFINITY,
-    };
+  constructor(table: StateTable, clock: CoarseClock) {
+    this.#table = table;
     this.#clock = clock;
-    this.#sinceMs = clock.nowMs;
+    this.meaning = table.idle;
+    this.sinceMs = clock.nowMs;
   }
 
-  get name(): StateName {
-    return this.#state;
+  enter(name: StateName): void {
+    this.name = name;
+    this.meaning = this.#table[name];
+    this.sinceMs = this.#clock.nowMs;
   }
 
-  /** Entering the same state again renews its deadline. */
-  enter(state: StateName): void {
-    this.#state = state;
-    this.#sinceMs = this.#clock.nowMs;
+  get lastedMs(): number {
+    return this.#clock.nowMs - this.sinceMs;
   }
 
   get isExpired(): boolean {
-    return this.#clock.nowMs - this.#sinceMs >= this.#timeoutsMs[this.#state];
+    return this.lastedMs >= this.meaning.msMax;
   }
 
   /** The next thing to arrive is a head, or the rest of one. */
   get expectsHead(): boolean {
-    return this.#state === "idle" || this.#state === "head";
-  }
-
-  /** Whether a complete request may still arrive. */
-  get mayStillRequest(): boolean {
-    return this.expectsHead || this.#state === "skipping-body";
-  }
-
-  /** A request is being read or responded to; one whose head is incomplete does not count. */
-  get isBusy(): boolean {
-    return this.isResponding || this.#state === "body";
+    return this.meaning.next === "head";
   }
 
   get isResponding(): boolean {
-    return this.#state === "handling" || this.#state === "writing" || this.#state === "streaming";
-  }
-
-  /** Since when a head or a body has been arriving, even a body that no one reads; undefined if nothing is arriving. */
-  get arrivingSinceMs(): number | undefined {
-    const isArriving = this.#state === "head" || this.#state === "body" || this.#state === "skipping-body";
-    return isArriving ? this.#sinceMs : undefined;
-  }
-
-  /**
-   * Since when the connection has nothing to do; undefined if it has. A client that does not read its response counts as well:
-   * otherwise clients could hold all connections that way.
-   */
-  get idleSinceMs(): number | undefined {
-    const isIdle = this.#state === "idle" || this.#state === "writing" || this.#state === "lingering";
-    return isIdle ? this.#sinceMs : undefined;
+    return this.meaning.next === "response";
   }
 }

@@ -6,6 +6,7 @@ import { fake } from "../../../test/support/fake.ts";
 import { emptyResponse, TestWire, testTls, type WireClient } from "../../../test/support/wire.ts";
 import { Connection, type RequestHandler } from "./connection.ts";
 import type { ConnectionLimit } from "./connection-limit.ts";
+import { stateTable } from "./connection-state.ts";
 import type { Head } from "./head.ts";
 import { Turns } from "./turns.ts";
 
@@ -107,6 +108,23 @@ test("over TLS, a connection ends within a second after its last response was re
   expect(ends.calls).toEqual(["end"]);
 });
 
+test("a client that reads any of its response has 30 more seconds for the rest", () => {
+  const ends = offline();
+  ends.acceptsBytes = 1;
+  ends.receive(get);
+  for (let read = 0; read < 5; read++) {
+    ends.pass(29);
+    ends.connection.writable();
+  }
+  ends.acceptsBytes = 0;
+  ends.pass(29);
+  ends.connection.writable();
+  expect(ends.calls).toEqual([]);
+  ends.pass(1);
+  expect(ends.calls).toEqual(["terminate"]);
+  expect(ends.sent).toBe(emptyResponse.slice(0, 6));
+});
+
 test("an empty line before a request leaves the connection idle, even in two packets", () => {
   const ends = offline();
   ends.receive("\r");
@@ -132,7 +150,7 @@ function offline(handle: RequestHandler["handle"] = respond) {
   const clock = { nowMs: 0 };
   const calls: string[] = [];
   // Over TLS, a shutdown is sent only once the client has read everything before it.
-  const ends = { calls, sent: "", isPaused: false, hasRead: true };
+  const ends = { calls, sent: "", isPaused: false, hasRead: true, acceptsBytes: Number.POSITIVE_INFINITY };
   let isShutDown = false;
   const socket = fake<Socket<Connection>>({
     remoteAddress: "127.0.0.1",
@@ -141,10 +159,11 @@ function offline(handle: RequestHandler["handle"] = respond) {
     shutdown() {
       isShutDown = true;
     },
-    write(data: string) {
+    write(data: string | Buffer) {
       if (isShutDown && ends.hasRead) return -1;
-      ends.sent += data;
-      return data.length;
+      const accepted = data.slice(0, ends.acceptsBytes);
+      ends.sent += accepted;
+      return accepted.length;
     },
     end: () => calls.push("end"),
     terminate() {
@@ -155,6 +174,7 @@ function offline(handle: RequestHandler["handle"] = respond) {
   const connection = new Connection(socket, {
     handler: { handle, handleFault() {} },
     limits: { bodyBytesMax: 1000, bodyTimeoutMs: 5000 },
+    states: stateTable(5000),
     connectionLimit: fake<ConnectionLimit>({}),
     turns: new Turns(),
     clock,

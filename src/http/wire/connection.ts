@@ -9,7 +9,7 @@ import {
   SizedBody,
 } from "./body.ts";
 import type { ConnectionLimit, LimitedConnection } from "./connection-limit.ts";
-import { type CoarseClock, ConnectionState } from "./connection-state.ts";
+import { type CoarseClock, ConnectionState, type StateTable } from "./connection-state.ts";
 import type { Head } from "./head.ts";
 import { Incoming } from "./incoming.ts";
 import { Outgoing, type WriteResult } from "./outgoing.ts";
@@ -41,6 +41,7 @@ export interface WireLimits {
 export interface SharedByConnections {
   readonly handler: RequestHandler;
   readonly limits: WireLimits;
+  readonly states: StateTable;
   readonly connectionLimit: ConnectionLimit;
   readonly turns: Turns;
   readonly clock: CoarseClock;
@@ -48,10 +49,14 @@ export interface SharedByConnections {
 
 // Bytes of further requests that a client may pipeline while one is being handled.
 const pipelinedBytesMax = 64 * 1024;
-// A client that reads fewer bytes of a response than this before `writing` expires is disconnected.
-const bytesReadMin = 256 * 1024;
-// How often `lingering` is renewed for a client that has yet to read its last response: for as long as `writing` may take.
-const lingersMax = 30;
+// Over TLS, `lingering` lasts until the client has read its last response: for as long as `writing` may.
+const lingerMsMax = 30_000;
+
+/** What is still to arrive of a body, and who gets it; it is skipped if no one does. */
+interface ExpectedBody {
+  readonly arriving: ArrivingBody;
+  readonly receiver: BodyReceiver | undefined;
+}
 
 /**
  * One client's connection: HTTP/1.1 read strictly, one request after another, pipelined ones included. `connection-state.ts`
@@ -76,37 +81,20 @@ export class Connection implements LimitedConnection, TakesTurns {
   readonly #incoming: Incoming;
   readonly #outgoing: Outgoing;
 
-  // Which request comes next.
-  /** Whether the next request is being read or handled, further up the stack. */
-  #isAdvancing = false;
-  /** Whether the next request waits for its turn, and the socket may be paused until then. */
-  #waitsForTurn = false;
-
-  // The current request.
+  /** What the next request waits for: nothing, the one being handled further up the stack, or its turn. */
+  #next: "free" | "taken" | "awaits-turn" = "free";
   #head: Head | undefined;
-  /** Whether the request has a body that no one has asked for. */
-  #hasUnreadBody = false;
-  /** The body that is still to arrive. */
-  #arrivingBody: ArrivingBody | undefined;
-  /** Who gets that body; undefined if it is skipped. */
-  #bodyReceiver: BodyReceiver | undefined;
-
-  // The response to it.
+  /** The body of the current request, unless it has arrived: nobody may have asked for it yet. */
+  #body: "unread" | ExpectedBody | undefined;
   /** Who sends the response, if it is sent piece by piece. */
   #streamOwner: StreamOwner | undefined;
-  /** How many bytes the client had accepted when `writing` was entered last. */
-  #acceptedAtWriting = 0;
-
-  // How the connection ends.
   #closesAfter: ClosesAfter = "nothing";
   /** Whether the client has closed its half: nothing more arrives. */
   #hasInputEnded = false;
-  /** How often `lingering` has expired. */
-  #lingers = 0;
 
   constructor(
     socket: Socket<Connection>,
-    { handler, limits, connectionLimit, turns, clock }: SharedByConnections,
+    { handler, limits, states, connectionLimit, turns, clock }: SharedByConnections,
   ) {
     this.#socket = socket;
     // Read now: a socket that its client has reset has none.
@@ -118,7 +106,7 @@ export class Connection implements LimitedConnection, TakesTurns {
     this.#limits = limits;
     this.#connectionLimit = connectionLimit;
     this.#turns = turns;
-    this.state = new ConnectionState(limits.bodyTimeoutMs, clock);
+    this.state = new ConnectionState(states, clock);
   }
 
   // Whose connection it is.
@@ -155,8 +143,8 @@ export class Connection implements LimitedConnection, TakesTurns {
       this.#waitForTurn();
     }
     if (this.state.name === "lingering") return;
-    if (this.#arrivingBody === undefined) this.#incoming.push(bytes);
-    else this.#pushBody(this.#arrivingBody, bytes);
+    if (typeof this.#body === "object") this.#pushBody(this.#body, bytes);
+    else this.#incoming.push(bytes);
     if (this.state.expectsHead) this.#advance();
     if (this.#incoming.length > pipelinedBytesMax) this.#incoming.pause();
   }
@@ -177,7 +165,6 @@ export class Connection implements LimitedConnection, TakesTurns {
   closed(): void {
     this.state.enter("closed");
     this.#incoming.clear();
-    this.#arrivingBody = undefined;
     this.#takeBodyReceiver()?.bodyNotReceived(undefined);
     const stream = this.#streamOwner;
     this.#streamOwner = undefined;
@@ -196,7 +183,7 @@ export class Connection implements LimitedConnection, TakesTurns {
     if (this.#closesAfter === "current-response") return true;
     if (this.#closesAfter === "arrived-requests" && this.#incoming.length === 0) return true;
     if (this.#head?.keepsAlive !== true) return true;
-    if (!this.#hasUnreadBody) return false;
+    if (this.#body !== "unread") return false;
     // A body that no one reads is skipped if its length is known and within the limit, and the client sends it.
     const { contentLength = Number.POSITIVE_INFINITY, expectsContinue } = this.#head;
     return contentLength > this.#limits.bodyBytesMax || expectsContinue;
@@ -205,20 +192,24 @@ export class Connection implements LimitedConnection, TakesTurns {
   /** Reads the body of the current request. `bytesMax` is for a route with its own limit. */
   readBody(receiver: BodyReceiver, bytesMax = this.#limits.bodyBytesMax): void {
     const head = this.#head;
-    this.#hasUnreadBody = false;
+    this.#body = undefined;
     if (head === undefined || this.state.name !== "handling") return receiver.bodyNotReceived(undefined);
     const length = head.contentLength ?? 0;
     // A short body has nearly always arrived with its head.
     if (!head.isChunked && length <= bytesMax && this.#incoming.length >= length)
       return this.#incoming.takeBody(length, receiver);
-    this.#bodyReceiver = receiver;
-    if (length > bytesMax) return this.#fail(bodyTooLargeFault(bytesMax));
+    if (length > bytesMax) {
+      this.closeAfterResponse();
+      return receiver.bodyNotReceived(bodyTooLargeFault(bytesMax));
+    }
     if (head.expectsContinue && !this.#outgoing.writeContinue()) {
+      receiver.bodyNotReceived(undefined);
       this.#socket.terminate();
       return;
     }
     this.state.enter("body");
-    this.#awaitBody(head.isChunked ? new ChunkedBody(bytesMax) : new SizedBody(length, true));
+    const arriving = head.isChunked ? new ChunkedBody(bytesMax) : new SizedBody(length, true);
+    this.#awaitBody({ arriving, receiver });
   }
 
   /** Sends the whole response to the current request; `bytes` is its length. */
@@ -260,7 +251,7 @@ export class Connection implements LimitedConnection, TakesTurns {
 
   /** Continues with the next pipelined request, which has waited so that other connections had their turn. */
   takeTurn(): void {
-    this.#waitsForTurn = false;
+    this.#next = "free";
     if (this.isOpen) this.#advance();
   }
 
@@ -272,9 +263,11 @@ export class Connection implements LimitedConnection, TakesTurns {
   /** Ends what has outlived its deadline. */
   sweep(): void {
     if (!this.state.isExpired) return;
-    if (this.state.name === "body") this.#fail(bodyTooSlowFault(this.#limits.bodyTimeoutMs));
-    else if (this.state.name === "lingering" && this.#lingersOn()) this.state.enter("lingering");
-    else this.close();
+    if (this.state.name === "body") return this.#fail(bodyTooSlowFault(this.#limits.bodyTimeoutMs));
+    // Over TLS, the client has to read everything before the shutdown can be sent.
+    const mayLinger = this.state.name === "lingering" && this.state.lastedMs < lingerMsMax;
+    if (mayLinger && !this.#isShutDown) return;
+    this.close();
   }
 
   /** Closes the connection now. What is already in flight to a slow reader still arrives, if there is room for the shutdown. */
@@ -293,7 +286,7 @@ export class Connection implements LimitedConnection, TakesTurns {
    * handler: then this call returns, and the one in progress continues.
    */
   #advance(): void {
-    if (this.#isAdvancing || this.#waitsForTurn) return;
+    if (this.#next !== "free") return;
     if (this.#mayHandleNext()) {
       const isHandled = this.#handleNext();
       // Pipelined requests take turns with those of other connections, however many there are.
@@ -309,11 +302,11 @@ export class Connection implements LimitedConnection, TakesTurns {
 
   /** Returns whether a request was handled: its head may be incomplete, or faulty. */
   #handleNext(): boolean {
-    this.#isAdvancing = true;
+    this.#next = "taken";
     try {
       return this.#readAndHandle();
     } finally {
-      this.#isAdvancing = false;
+      this.#next = "free";
     }
   }
 
@@ -331,14 +324,14 @@ export class Connection implements LimitedConnection, TakesTurns {
     }
     this.#head = head;
     this.state.enter("handling");
-    this.#hasUnreadBody = head.isChunked || (head.contentLength ?? 0) > 0;
+    this.#body = head.isChunked || (head.contentLength ?? 0) > 0 ? "unread" : undefined;
     this.#handler.handle(this, head);
     return true;
   }
 
   #waitForTurn(): void {
-    if (this.#waitsForTurn) return;
-    this.#waitsForTurn = true;
+    if (this.#next === "awaits-turn") return;
+    this.#next = "awaits-turn";
     this.#turns.wait(this);
   }
 
@@ -352,22 +345,21 @@ export class Connection implements LimitedConnection, TakesTurns {
   // The body of a request.
 
   /** What arrives from now on is this body, until it is complete. */
-  #awaitBody(body: ArrivingBody): void {
+  #awaitBody(body: ExpectedBody): void {
     const bytes = this.#incoming.take();
-    this.#arrivingBody = body;
+    this.#body = body;
     if (bytes.length > 0) this.#pushBody(body, bytes);
     // Much of it may have arrived before anyone asked for it.
-    if (this.#arrivingBody === body) this.#incoming.resume();
+    if (this.#body === body) this.#incoming.resume();
   }
 
   /** More of the body has arrived. Once it is complete, its receiver gets it. */
-  #pushBody(body: ArrivingBody, bytes: Buffer): void {
-    const received = body.push(bytes);
+  #pushBody({ arriving, receiver }: ExpectedBody, bytes: Buffer): void {
+    const received = arriving.push(bytes);
     if (received === undefined) return;
-    this.#arrivingBody = undefined;
     if (received instanceof WireFault) return this.#fail(received);
+    this.#body = undefined;
     this.#incoming.put(received.rest);
-    const receiver = this.#takeBodyReceiver();
     if (receiver === undefined) return this.#becomeIdle();
     this.state.enter("handling");
     receiver.bodyReceived(received.body, 0, received.body.length);
@@ -375,15 +367,12 @@ export class Connection implements LimitedConnection, TakesTurns {
 
   /** The response needed the head alone. A short body is skipped, so that the connection can be used again. */
   #skipBody(length: number): void {
-    this.#hasUnreadBody = false;
     this.state.enter("skipping-body");
-    this.#incoming.resume();
-    this.#awaitBody(new SizedBody(length, false));
+    this.#awaitBody({ arriving: new SizedBody(length, false), receiver: undefined });
   }
 
   /** Responds to what cannot be read, and closes the connection after that. */
   #fail(fault: WireFault): void {
-    this.#arrivingBody = undefined;
     this.closeAfterResponse();
     const receiver = this.#takeBodyReceiver();
     if (receiver === undefined) this.#handler.handleFault(this, fault);
@@ -391,9 +380,9 @@ export class Connection implements LimitedConnection, TakesTurns {
   }
 
   #takeBodyReceiver(): BodyReceiver | undefined {
-    const receiver = this.#bodyReceiver;
-    this.#bodyReceiver = undefined;
-    return receiver;
+    const body = this.#body;
+    this.#body = undefined;
+    return typeof body === "object" ? body.receiver : undefined;
   }
 
   // The end of a response.
@@ -412,18 +401,16 @@ export class Connection implements LimitedConnection, TakesTurns {
       this.#socket.terminate();
       return;
     }
-    if (written === "partly") return this.#waitForClient();
+    if (written !== "all") return this.#waitForClient(written);
     if (this.#streamOwner === undefined) return this.#afterResponse();
     this.state.enter("streaming");
     this.#readOn();
     this.#streamOwner.writable();
   }
 
-  /** Waits until the client has read more. Its deadline is renewed only if it has read enough since the last time. */
-  #waitForClient(): void {
-    const { acceptedBytes } = this.#outgoing;
-    if (this.state.name === "writing" && acceptedBytes - this.#acceptedAtWriting < bytesReadMin) return;
-    this.#acceptedAtWriting = acceptedBytes;
+  /** Waits until the client has read more. Whenever it has read any of it, it gets the whole time again. */
+  #waitForClient(written: "partly" | "nothing"): void {
+    if (this.state.name === "writing" && written === "nothing") return;
     // Nothing more is read from a client that does not read.
     this.#incoming.pause();
     this.#incoming.compact();
@@ -432,14 +419,14 @@ export class Connection implements LimitedConnection, TakesTurns {
 
   #afterResponse(): void {
     if (this.#closesAfter === "current-response") this.#linger();
-    else if (this.#hasUnreadBody) this.#skipBody(this.#head?.contentLength ?? 0);
+    else if (this.#body === "unread") this.#skipBody(this.#head?.contentLength ?? 0);
     else this.#becomeIdle();
   }
 
   #becomeIdle(): void {
     this.state.enter("idle");
     // Many responses may be sent at once, each with a pipelined request after it. Within `#advance`, the turn is taken already.
-    const startsNext = this.#incoming.length > 0 && !this.#isAdvancing;
+    const startsNext = this.#incoming.length > 0 && this.#next !== "taken";
     if (startsNext) {
       const mayHandle = this.#turns.countArrival();
       if (!mayHandle) return this.#waitForTurn();
@@ -453,12 +440,6 @@ export class Connection implements LimitedConnection, TakesTurns {
     this.#incoming.clear();
     this.#incoming.resume();
     this.#socket.shutdown();
-  }
-
-  /** Whether to wait on, since the client has to read before the shutdown can be sent over TLS. */
-  #lingersOn(): boolean {
-    this.#lingers++;
-    return this.#lingers < lingersMax && !this.#isShutDown;
   }
 
   /** Whether the shutdown has been sent: then not even an empty write is accepted. */

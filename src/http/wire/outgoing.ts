@@ -2,15 +2,13 @@ import type { Socket } from "bun";
 
 const continueResponse = "HTTP/1.1 100 Continue\r\n\r\n";
 
-/** `partly`, or not at all: the client has to read first. `reset`: it has gone away. */
-export type WriteResult = "all" | "partly" | "reset";
+/** Whether it was `all` accepted. If not, the client has to read first; after a `reset` it has gone away. */
+export type WriteResult = "all" | "partly" | "nothing" | "reset";
 
 /** Bytes for the client. What the socket does not accept yet is held here. */
 export class Outgoing {
   readonly #socket: Pick<Socket, "write">;
   #unsent: Buffer | undefined;
-  /** How many of the bytes held here the socket has accepted since: how much the client has read. */
-  acceptedBytes = 0;
 
   constructor(socket: Pick<Socket, "write">) {
     this.#socket = socket;
@@ -24,14 +22,14 @@ export class Outgoing {
   write(data: string | Buffer, bytes: number): WriteResult {
     if (this.#unsent !== undefined) {
       this.#unsent = Buffer.concat([this.#unsent, Buffer.from(data as string)]);
-      return "partly";
+      return "nothing";
     }
     const written = this.#socket.write(data);
     if (written === bytes) return "all";
-    // 0 if the client does not read. Negative if it has reset the connection; no event may follow.
+    // Negative if the client has reset the connection; no event may follow.
     if (written < 0) return "reset";
     this.#unsent = Buffer.from(data as string).subarray(written);
-    return "partly";
+    return written === 0 ? "nothing" : "partly";
   }
 
   /** False if part of it was written, which would corrupt the next response; writing none of it is harmless. */
@@ -45,10 +43,9 @@ export class Outgoing {
     if (this.#unsent === undefined) return "all";
     const written = this.#socket.write(this.#unsent);
     if (written < 0) return "reset";
-    this.acceptedBytes += written;
     if (written < this.#unsent.length) {
       this.#unsent = this.#unsent.subarray(written);
-      return "partly";
+      return written === 0 ? "nothing" : "partly";
     }
     this.#unsent = undefined;
     return "all";

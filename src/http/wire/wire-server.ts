@@ -4,7 +4,7 @@ import type { Socket, TCPSocketListener } from "bun";
 import { syscallOf } from "../../system/errors.ts";
 import { Connection, type RequestHandler, type SharedByConnections, type WireLimits } from "./connection.ts";
 import { ConnectionLimit, type ConnectionLimitEvents } from "./connection-limit.ts";
-import type { CoarseClock } from "./connection-state.ts";
+import { type CoarseClock, type ConnectionState, stateTable } from "./connection-state.ts";
 import { Turns } from "./turns.ts";
 
 /** A certificate, its key and the authority of clients, as PEM texts. */
@@ -61,6 +61,7 @@ export class WireServer implements CoarseClock {
     this.#shared = {
       handler,
       limits: options,
+      states: stateTable(options.bodyTimeoutMs),
       connectionLimit: this.#limit,
       turns: new Turns(),
       clock: this,
@@ -82,11 +83,11 @@ export class WireServer implements CoarseClock {
     const startedMs = this.#now();
     for (const connection of this.#connections) connection.drain();
     for (let passedMs = 0; passedMs < timeoutMs; passedMs = this.#now() - startedMs) {
-      const mayRequest = passedMs < idleGraceMs && this.#some(({ state }) => state.mayStillRequest);
-      if (!mayRequest && !this.#some(({ state }) => state.isBusy)) break;
+      const mayRequest = passedMs < idleGraceMs && this.#some(({ meaning }) => meaning.drain === "grace");
+      if (!mayRequest && !this.#isBusy) break;
       await sleep(drainPollMs);
     }
-    const hasFinished = !this.#some(({ state }) => state.isBusy);
+    const hasFinished = !this.#isBusy;
     clearInterval(this.#sweeper);
     for (const connection of this.#connections) connection.close();
     return hasFinished;
@@ -143,8 +144,13 @@ export class WireServer implements CoarseClock {
     });
   }
 
-  #some(is: (connection: Connection) => boolean): boolean {
-    for (const connection of this.#connections) if (is(connection)) return true;
+  /** Whether a request is in progress that a drain lets finish. */
+  get #isBusy(): boolean {
+    return this.#some(({ meaning }) => meaning.drain === "finish");
+  }
+
+  #some(is: (state: ConnectionState) => boolean): boolean {
+    for (const { state } of this.#connections) if (is(state)) return true;
     return false;
   }
 }
