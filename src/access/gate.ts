@@ -1,3 +1,4 @@
+import { RecentMap } from "../cache/recent-map.ts";
 import type { JwtRefusal, JwtVerifier } from "./jwt-verifier.ts";
 import { allows, type Scope } from "./scopes.ts";
 import { bearerShape, digestOf, jwtShape } from "./token-secret.ts";
@@ -27,8 +28,8 @@ export type Denied =
   | JwtRefusal;
 
 const bearer = /^bearer(?: +(.*))?$/i;
-// A caller can spell one header in many ways; past this many the cache is cleared.
-const cachedHeadersMax = 1000;
+// A caller can spell one header in many ways.
+const cachedHeadersMax = 2000;
 
 /** Authenticates and authorizes from memory: no request waits for a database, and only a JWT's first waits at all. */
 export class Gate {
@@ -40,7 +41,7 @@ export class Gate {
    * Headers whose credentials are valid, whatever their scope, so that a caller's secret is hashed once and not on each request.
    * No others are cached, and the cache is cleared whenever the tokens change.
    */
-  #cached = new Map<string, Caller>();
+  readonly #cached = new RecentMap<string, Caller>(cachedHeadersMax);
   #uses = new Map<string, number>();
 
   /** Without `jwts`, no JWT is accepted. */
@@ -68,13 +69,13 @@ export class Gate {
   takeUses(): TokenUse[] {
     const uses = Array.from(this.#uses, ([digest, atMs]) => ({ digest, atMs }));
     this.#uses = new Map();
-    this.#cached = new Map();
+    this.#cached.clear();
     return uses;
   }
 
   /** The identity provider's keys have changed: every JWT is verified again. */
   forgetJwts(): void {
-    this.#cached = new Map();
+    this.#cached.clear();
   }
 
   /** Returns `unverified` for a JWT that has not passed before: then `verify` decides. */
@@ -128,7 +129,7 @@ export class Gate {
 
   #admitOnly(tokens: readonly Token[]): void {
     this.#callers = new Map();
-    this.#cached = new Map();
+    this.#cached.clear();
     for (const token of tokens) if (token.revokedAtMs === undefined) this.#callers.set(token.digest, token);
     // The presets come last, so that a secret that is also stored has only the preset's scopes: otherwise the preset
     // would keep a revoked token's scopes valid.
@@ -149,7 +150,6 @@ export class Gate {
     }
     if (isExpired(caller, nowMs)) return "bad-credentials";
     if (isStored(caller)) this.#uses.set(digest, nowMs);
-    if (this.#cached.size >= cachedHeadersMax) this.#cached.clear();
     this.#cached.set(authorization, caller);
     return caller;
   }

@@ -34,7 +34,6 @@ const algorithms = [
 const types = ["at+jwt", "application/at+jwt", "jwt"];
 // How far the provider's clock may be ahead of ours: for `nbf` alone, since `isPlausible` and the gate compare `exp` without it.
 const clockToleranceSeconds = 30;
-const acceptedMax = 10_000;
 // Enough to keep the threads busy that check signatures; the event loop stays free for other requests.
 const concurrentMax = 4;
 
@@ -130,8 +129,6 @@ export class JwtVerifier {
     if (current !== this.#keys.current) return this.#check(jwt);
     const caller = verified && callerOf(verified.payload, this.#settings);
     if (caller === undefined) return "bad-credentials";
-    const [oldest = ""] = current.accepted.keys();
-    if (current.accepted.size >= acceptedMax) current.accepted.delete(oldest);
     current.accepted.set(digestOf(jwt), caller);
     return caller;
   }

@@ -1,4 +1,5 @@
 import type { JWK, JWTVerifyOptions, JWTVerifyResult } from "jose";
+import { RecentMap } from "../cache/recent-map.ts";
 import { messageOf } from "../system/errors.ts";
 import { isLoopbackHttp } from "../system/ip-address.ts";
 import { hourMs, minuteMs } from "../text/duration.ts";
@@ -24,8 +25,8 @@ export interface KeySet {
   readonly provider: Provider;
   /** @throws JOSEError the token is not valid, or not signed with one of these keys. */
   readonly verify: (jwt: string, options: JWTVerifyOptions) => Promise<JWTVerifyResult>;
-  /** The callers whose tokens passed, oldest first; by digest, so that its size does not depend on the tokens'. */
-  readonly accepted: Map<string, JwtCaller>;
+  /** The callers whose tokens passed; by digest, so that its size does not depend on the tokens'. */
+  readonly accepted: RecentMap<string, JwtCaller>;
 }
 
 export interface ProviderEvents {
@@ -33,6 +34,7 @@ export interface ProviderEvents {
   providerAvailable(): void;
 }
 
+const acceptedMax = 20_000;
 const fetchEveryMs = minuteMs;
 const unknownKeyEveryMs = 10_000;
 // How long the last keys are used while the provider does not respond.
@@ -118,7 +120,7 @@ export class ProviderKeys implements Disposable {
         this.#replace({
           provider,
           verify: (jwt, options) => jwtVerify(jwt, find, options),
-          accepted: new Map(),
+          accepted: new RecentMap(acceptedMax),
         });
       this.#fetchedMs = this.#now();
       if (!this.#isAvailable && !stopping.aborted) this.#events.providerAvailable();
