@@ -32,7 +32,7 @@ const countWaitMsMax = 150;
 export function overviewRoute(sources: OverviewSources): Route {
   const overview = new Overview(sources);
   return route("GET", "/api/overview", "operator:read", async (exchange) =>
-    exchange.respondJson(await overview.present(Date.now())),
+    exchange.respondJson(await overview.present(await sources.store.archive.nowMs())),
   );
 }
 

@@ -23,7 +23,7 @@ import {
   type SentValues,
   wrongRequestError,
 } from "./parameters.ts";
-import type { PlantCountJson, PlantPageJson } from "./responses.ts";
+import type { FollowPageJson, PlantCountJson, PlantPageJson } from "./responses.ts";
 
 const limitDefault = 50;
 const limitMax = 1000;
@@ -34,7 +34,7 @@ const searchMsMax = 400;
 export function plantRoutes(archive: PlantArchive, actions: ActionRecorder): readonly Route[] {
   return [
     // `after` asks for what was stored after that cursor, the oldest first. A page may be short, or even empty, and still not be
-    // the last: then it has a `next`, or with `after` one that is not `newest`.
+    // the last: then it has a `next`, or with `after` it has `more`.
     route("GET", "/api/plants", "operator:read", async (exchange, caller) => {
       const values = readQuery(exchange.query, [...filterParameters, "limit", "cursor", "order", "after"]);
       const after = readText(values, "after");
@@ -50,7 +50,7 @@ export function plantRoutes(archive: PlantArchive, actions: ActionRecorder): rea
           "plants",
           describeFilter(readPlantFilter(values)),
         );
-      exchange.respondJson(presentPage(page));
+      exchange.respondJson(presentFollowPage(page));
     }),
 
     // A count with `next` is one part of it: the caller adds up the parts until one has none.
@@ -110,6 +110,19 @@ async function followPage(archive: PlantArchive, after: string, values: SentValu
   }
 }
 
-function presentPage({ plants, next, newest, searched }: PlantPage): PlantPageJson {
-  return { plants: plants.map(presentPlant), next, newest, searched };
+function presentPage({ plants, next, searched }: PlantPage): PlantPageJson {
+  return { plants: plants.map(presentPlant), next, searched };
+}
+
+function presentFollowPage(page: FollowPage): FollowPageJson {
+  const { plants, next, hasMore, searched, nowMs, completeToMs, waitingSinceMs } = page;
+  return {
+    plants: plants.map((plant) => ({ ...presentPlant(plant), cursor: plant.cursor })),
+    next,
+    more: hasMore,
+    now: isoTime(nowMs),
+    completeTo: isoTime(completeToMs),
+    waitingSince: isoTime(waitingSinceMs),
+    searched,
+  };
 }

@@ -100,11 +100,30 @@ export interface StoreJson {
 /** GET /api/plants. */
 export interface PlantPageJson {
   readonly plants: readonly StoredPlantJson[];
-  /** The cursor of the next page; undefined at the end, unless the request has `after`. */
+  /** The cursor of the next page; undefined at the end. */
   readonly next: string | undefined;
-  /** The cursor after everything that is stored. */
-  readonly newest: string;
   readonly searched: number;
+}
+
+/** GET /api/plants with `after`: what was stored after that cursor, each plant once, in one order. */
+export interface FollowPageJson {
+  readonly plants: readonly FollowedPlantJson[];
+  /** The cursor to go on with, even if there are no plants. */
+  readonly next: string;
+  /** Whether there is more to read now. */
+  readonly more: boolean;
+  /** The time of the read, by the clock that plants have their times from. */
+  readonly now: string;
+  /** Every plant that was stored before this time is on this page or an earlier one, unless there is more. */
+  readonly completeTo: string | undefined;
+  /** Since when a transaction on the server keeps newer plants waiting; undefined unless it has taken over two seconds. */
+  readonly waitingSince: string | undefined;
+  readonly searched: number;
+}
+
+export interface FollowedPlantJson extends StoredPlantJson {
+  /** The cursor to go on with after this plant. */
+  readonly cursor: string;
 }
 
 /** GET /api/plants/count. A count that takes too long continues from `next`. */

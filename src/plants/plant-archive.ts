@@ -41,8 +41,6 @@ export interface PlantPage {
   readonly next: string | undefined;
   /** How many plants were passed to fill it, whether they were read or their block was skipped. */
   readonly searched: number;
-  /** The cursor with which to follow the store from this page on. */
-  readonly newest: string;
 }
 
 /** A page ends after the plant whose texts exceed this, to bound memory: then it is short. */
@@ -50,15 +48,34 @@ export const pageCharactersMax = 4 * 1024 * 1024;
 
 /** The cursor of the beginning, for `pageAfter`. */
 export const beginningCursor = "0";
+/** The cursor of this moment, for `pageAfter`: the page is empty, and its `next` leads to what is stored from now on. */
+export const nowCursor = "now";
 
 export interface FollowRequest extends Pick<PageRequest, "filter" | "limit" | "searchMsMax"> {
-  /** The `next` or the `newest` of an earlier page, or the beginning. */
+  /** The `next` of an earlier page, the cursor of a plant on one, the beginning, or now. */
   readonly after: string;
 }
 
-export interface FollowPage extends PlantPage {
-  /** The cursor of the next page, even after an empty one. At the end it is `newest`. */
+/** A plant on a page of `pageAfter`. */
+export interface FollowedPlant extends StoredPlant {
+  /** What follows this plant comes after this cursor. */
+  readonly cursor: string;
+}
+
+export interface FollowPage {
+  readonly plants: readonly FollowedPlant[];
+  /** The cursor of the next page, even after an empty one. */
   readonly next: string;
+  /** Whether the next page can be read at once; otherwise this one is the last for now. A page may be short and not the last. */
+  readonly hasMore: boolean;
+  /** How many plants were passed to fill it, whether they were read or their block was skipped. */
+  readonly searched: number;
+  /** When it was read, by the clock that plants have their times from. */
+  readonly nowMs: number;
+  /** No plant that was stored before this time, by that clock, will still come after its `next`. Undefined if that is not known yet. */
+  readonly completeToMs: number | undefined;
+  /** Since when plants have been waiting for a transaction that is older than they are; undefined up to two seconds. */
+  readonly waitingSinceMs: number | undefined;
   /**
    * Whether the client reads the store from its beginning: with the cursor of the beginning, or with one that no plant precedes,
    * unless there is nothing to read yet.
@@ -104,8 +121,8 @@ export interface PlantArchive {
    */
   page(request: PageRequest): Promise<PlantPage>;
   /**
-   * What was stored after the cursor, in the order of storing. On SQLite each plant comes exactly once; on PostgreSQL at least
-   * once, since another node may still commit a plant that belongs before the newest ones.
+   * What was stored after the cursor, each plant exactly once, in one order: that of storing on SQLite, that of time and id on
+   * PostgreSQL.
    * @throws CursorProblem, StaleCursor
    */
   pageAfter(request: FollowRequest): Promise<FollowPage>;
@@ -113,6 +130,8 @@ export interface PlantArchive {
   /** The plants with these ids, if they exist, in any order. */
   findAll(ids: readonly bigint[]): Promise<readonly StoredPlant[]>;
   total(): Promise<number>;
+  /** The time of the clock that new plants have their times from. */
+  nowMs(): Promise<number>;
   /**
    * How many plants match, counted for at most about that long, from where an earlier count ended.
    * @throws CursorProblem

@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { cpSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { PlantPageJson } from "../../src/operator/responses.ts";
+import type { FollowPageJson } from "../../src/operator/responses.ts";
 import { start } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { lacksProgram } from "../support/lacks.ts";
@@ -15,7 +15,7 @@ import { startTestService, type TestService } from "../support/test-service.ts";
 import { operatorToken } from "../support/tokens.ts";
 
 const list = (service: TestService, query: string) =>
-  operatorGet<PlantPageJson>(service, `/api/plants?${query}`);
+  operatorGet<FollowPageJson>(service, `/api/plants?${query}`);
 
 async function addPlants(service: TestService, ids: readonly number[]): Promise<void> {
   const sent = ids.map((id) => post(service.url, JSON.stringify({ id, name: `n${id}`, tag: "t" })));
@@ -24,7 +24,7 @@ async function addPlants(service: TestService, ids: readonly number[]): Promise<
 
 test("after=0 begins with the first plant, and every cursor continues with what was stored after it", async () => {
   await using service = await startTestService();
-  const { newest: ofEmpty } = await list(service, "");
+  const { next: ofEmpty } = await list(service, "after=now");
   expect(await list(service, `after=${ofEmpty}`)).toMatchObject({ plants: [], next: ofEmpty });
 
   await addPlants(service, [2]);
@@ -34,10 +34,12 @@ test("after=0 begins with the first plant, and every cursor continues with what 
   expect(plants).toMatchObject([{ id: "2" }, { id: "1" }, { id: "-9007199254740993" }]);
   expect((await list(service, "after=0")).plants).toEqual(plants);
 
-  const { newest } = await list(service, "limit=1");
+  const { next: ofNow } = await list(service, "after=now");
   await addPlants(service, [4]);
-  expect((await list(service, `after=${newest}`)).plants).toMatchObject([{ id: "4" }]);
-  expect((await list(service, `after=${next}`)).plants).toMatchObject([{ id: "4" }]);
+  for (const cursor of [next, ofNow, plants[2]?.cursor])
+    expect((await list(service, `after=${cursor}`)).plants).toMatchObject([{ id: "4" }]);
+  const page = await list(service, "after=0&limit=1");
+  expect(page).toMatchObject({ plants: [{ id: "2", cursor: page.next }], more: true });
 });
 
 test.skipIf(lacksProgram("jq"))(
@@ -65,8 +67,8 @@ test.skipIf(lacksProgram("jq"))(
       await addPlants(service, [id]);
       await eventually(async () => (await text("plants.ndjson")).includes(`"id":"${id}"`));
       // A client that is killed before it saves the cursor gets these plants again.
-      const { newest } = await list(service, "");
-      await eventually(async () => (await text("cursor")) === `${newest}\n`);
+      const { next } = await list(service, "after=now");
+      await eventually(async () => (await text("cursor")) === `${next}\n`);
     }
     const lines = (await text("plants.ndjson")).trim().split("\n");
     const plants = lines.map((line) => JSON.parse(line));
@@ -88,9 +90,8 @@ describe("41001 is sent for a cursor", () => {
     await addPlants(service, [3]);
     const restore = ["restore", path("put-back.db"), "--database", path("restored.db")];
     expect((await runInProcess(restore)).code).toBe(0);
-    const { next } = await list(service, "after=0");
-    const { newest } = await list(service, "");
-    return [next, newest];
+    const { next, plants } = await list(service, "after=0");
+    return [next, plants[2]?.cursor];
   });
 
   const refusal = { error: 41001, message: expect.stringContaining("Start again with after=0") };

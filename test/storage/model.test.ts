@@ -6,6 +6,7 @@ import fc from "fast-check";
 import { int64Max, int64Min } from "../../src/plants/int64.ts";
 import {
   beginningCursor,
+  nowCursor,
   type PageRequest,
   type PlantFilter,
   type StoredPlant,
@@ -30,12 +31,8 @@ interface Behaviour {
   inListOrder(stored: readonly StoredPlant[]): readonly StoredPlant[];
   /** The plants that the total has, given how many were stored when it was first asked for. */
   inTotal(stored: readonly StoredPlant[], storedBefore: number): readonly StoredPlant[];
-  /** `isNewest`: its cursor is the newest; `isUnlimited`: neither the length nor the time of its last page was limited. */
-  expectFollowed(
-    stored: readonly StoredPlant[],
-    follower: Follower,
-    page: { readonly isNewest: boolean; readonly isUnlimited: boolean },
-  ): void;
+  /** `completeToMs` is that of its last page, if nothing is after that page. */
+  expectFollowed(stored: readonly StoredPlant[], follower: Follower, completeToMs: number | undefined): void;
 }
 
 interface Follower {
@@ -308,18 +305,19 @@ async function beginToFollow(
   { store }: Real,
 ): Promise<void> {
   const wanted = filterOf(choice, plants);
-  const request = { order: "newest-first", cursor: undefined, limit: 1, searchMsMax: minuteMs } as const;
-  const { newest } = await store.archive.page({ ...request, filter: wanted });
+  const request = { after: nowCursor, filter: wanted, limit: 1, searchMsMax: minuteMs };
+  const { next } = await store.archive.pageAfter(request);
   followers.push({
     filter: wanted,
     skipped: isFromBeginning ? 0 : plants.length,
     storedBefore: plants.length,
-    cursor: isFromBeginning ? beginningCursor : newest,
+    cursor: isFromBeginning ? beginningCursor : next,
     followed: [],
   });
 }
 
-const reading = fc.record({ follower: fc.nat(), paging });
+// Goes on after a page, or after one of its plants.
+const reading = fc.record({ follower: fc.nat(), paging, goesOnAfterPlant: fc.boolean() });
 
 async function follow(
   request: ValueOf<typeof reading>,
@@ -329,17 +327,17 @@ async function follow(
   const { limit, searchMsMax } = request.paging;
   const follower = followers[request.follower % followers.length];
   if (follower === undefined) return;
-  const isUnlimited = limit === manyPlants && searchMsMax > 0;
-  let isNewest = false;
-  for (let pages = 0; pages < pagesMax && !isNewest; pages++) {
+  let completeToMs: number | undefined;
+  for (let pages = 0; pages < pagesMax && completeToMs === undefined; pages++) {
     const { filter, cursor, followed } = follower;
     const page = await store.archive.pageAfter({ after: cursor, filter, limit, searchMsMax });
     expect(page.plants.length).toBeLessThanOrEqual(limit);
-    followed.push(...page.plants);
-    follower.cursor = page.next;
-    isNewest = page.next === page.newest;
+    const last = page.plants.at(-1);
+    followed.push(...page.plants.map(({ cursor: _, ...plant }) => plant));
+    follower.cursor = request.goesOnAfterPlant && last !== undefined ? last.cursor : page.next;
+    if (!page.hasMore) completeToMs = page.completeToMs ?? Number.NEGATIVE_INFINITY;
   }
-  behaviour.expectFollowed(plants, follower, { isNewest, isUnlimited });
+  behaviour.expectFollowed(plants, follower, completeToMs);
 }
 
 async function restart(_: unknown, model: Model, real: Real): Promise<void> {
@@ -419,9 +417,9 @@ onSqlite((engine) => {
     inListOrder: (stored) => stored,
     inTotal: (stored) => stored,
     // Each once, in the order in which they were stored.
-    expectFollowed(stored, { filter: wanted, skipped, followed }, { isNewest }) {
+    expectFollowed(stored, { filter: wanted, skipped, followed }, completeToMs) {
       const expected = matching(stored.slice(skipped), wanted);
-      expect(followed).toEqual(isNewest ? expected : expected.slice(0, followed.length));
+      expect(followed).toEqual(completeToMs === undefined ? expected.slice(0, followed.length) : expected);
     },
   });
 });
@@ -448,20 +446,17 @@ onServer((engine) => {
     // A plant of the past that was stored after the total was first asked for is missing until the recount.
     inTotal: (stored, storedBefore) =>
       stored.filter((plant, index) => index < storedBefore || !isPast(plant)),
-    // A plant that is not settled may come again, and one of the past that was stored meanwhile may come or not.
-    expectFollowed(stored, { filter: wanted, skipped, storedBefore, followed }, page) {
-      const matches = matching(stored, wanted);
-      const known = new Map(matches.map((plant) => [plant.id, plant]));
-      expect(followed).toEqual(followed.map(({ id }) => known.get(id) as StoredPlant));
-      const settled = followed.filter(isPast).map(({ id }) => id);
-      expect(settled).toHaveLength(new Set(settled).size);
-      if (!page.isNewest || !page.isUnlimited) return;
+    // Each at most once, in the order of the list. One of the past that was stored meanwhile may come or not.
+    expectFollowed(stored, { filter: wanted, skipped, storedBefore, followed }, completeToMs) {
+      const matches = matching(this.inListOrder(stored), wanted);
       const ids = new Set(followed.map(({ id }) => id));
-      const promised = matching(
-        stored.filter((plant, index) => index >= skipped && (index < storedBefore || !isPast(plant))),
-        wanted,
+      expect(followed).toEqual(matches.filter(({ id }) => ids.has(id)));
+      if (completeToMs === undefined) return;
+      const promised = stored.filter(
+        (plant, index) =>
+          index >= skipped && plant.createdAtMs < completeToMs && (index < storedBefore || !isPast(plant)),
       );
-      expect(promised.filter(({ id }) => !ids.has(id))).toEqual([]);
+      expect(matching(promised, wanted).filter(({ id }) => !ids.has(id))).toEqual([]);
     },
   });
 });

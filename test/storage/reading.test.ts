@@ -1,11 +1,14 @@
 // What every store reads, on each engine, beyond what the model has (model.test.ts): cursors that no page returned, totals while
 // time passes, and who reads the store from its beginning.
 import { beforeAll, describe, expect, test } from "bun:test";
-import { beginningCursor, CursorProblem } from "../../src/plants/plant-archive.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { int64Max } from "../../src/plants/int64.ts";
+import { beginningCursor, CursorProblem, nowCursor } from "../../src/plants/plant-archive.ts";
 import type { Store } from "../../src/storage/store.ts";
-import { hourMs, minuteMs } from "../../src/text/duration.ts";
+import { hourMs } from "../../src/text/duration.ts";
 import { stoppedWallClock } from "../support/clock.ts";
 import { onEveryEngine } from "../support/engines.ts";
+import { eventually } from "../support/eventually.ts";
 import { openNewStore, openStoreAt, pageRequest } from "../support/open-engine-store.ts";
 import { testPlant } from "../support/stored-plants.ts";
 
@@ -54,19 +57,33 @@ onEveryEngine((engine) => {
 
     test("a client reads from the beginning if no plant is before its cursor, but one after it", async () => {
       await using empty = await openNewStore(engine);
-      const { newest, isFromBeginning } = await pageAfter(empty, beginningCursor);
+      const { next, isFromBeginning } = await pageAfter(empty, beginningCursor);
       expect(isFromBeginning).toBe(true);
-      expect((await pageAfter(empty, newest)).isFromBeginning).toBe(false);
-      await empty.plants.create([testPlant(1, "first")], Date.now());
-      expect((await pageAfter(empty, newest)).isFromBeginning).toBe(true);
+      expect((await pageAfter(empty, next)).isFromBeginning).toBe(false);
+      // Of an earlier time than any cursor, and settled on PostgreSQL.
+      await empty.plants.create([{ ...testPlant(1, "first"), createdAtMs: 1 }], 1);
+      const beforeAll = empty.engine === "sqlite" ? next : `0.${int64Max}`;
+      expect((await pageAfter(empty, beforeAll)).isFromBeginning).toBe(true);
 
-      await empty.plants.create([testPlant(2, "second")], Date.now() + minuteMs);
-      const { plants, next } = await pageAfter(empty, beginningCursor);
-      // On PostgreSQL, a page names the cursor of an older plant, so that a follower reads the newest plants again.
-      const afterFirst = empty.engine === "sqlite" ? next : `${plants[0]?.createdAtMs}.1`;
-      expect(await pageAfter(empty, afterFirst)).toMatchObject({
+      await empty.plants.create([{ ...testPlant(2, "second"), createdAtMs: 2 }], 2);
+      const [first] = (await pageAfter(empty, beginningCursor)).plants;
+      expect(await pageAfter(empty, first?.cursor ?? "")).toMatchObject({
         plants: [{ id: 2n }],
         isFromBeginning: false,
+      });
+    });
+
+    test("a client that begins now gets what is stored from now on", async () => {
+      await using store = await openStoreAt(database);
+      await store.plants.create([testPlant(21, "before")], Date.now());
+      await sleep(2);
+      const { plants, next } = await pageAfter(store, nowCursor);
+      expect(plants).toEqual([]);
+      await store.plants.create([testPlant(22, "after")], Date.now());
+      await eventually(async () => {
+        const page = await pageAfter(store, next);
+        expect(page.plants).toMatchObject([{ id: 22n }]);
+        return true;
       });
     });
   });

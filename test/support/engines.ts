@@ -20,8 +20,6 @@ export interface Engine {
   refuseAuditEntries(database: string): Promise<string>;
   /** The time that a plant has which was stored at this time: a number, or a matcher for `toEqual`. */
   storedAt(atMs: number): number;
-  /** Makes the plants so old that no follower is sent them again. */
-  agePlants(database: string): Promise<void>;
   /** Fills the audit trail with five changes of tokens at 1 to 5, and 100,010 sign-ins at 6 to 100,015. */
   fillAuditTrail(database: string): Promise<void>;
 }
@@ -57,8 +55,6 @@ export function onSqlite(tests: (engine: Engine) => void): void {
         return "SQLITE_CONSTRAINT_TRIGGER";
       },
       storedAt: (atMs) => atMs,
-      // On SQLite, no follower is sent a plant again, whatever its age.
-      async agePlants() {},
       async fillAuditTrail(path) {
         await run(
           path,
@@ -112,9 +108,6 @@ function engineOf(server: () => DatabaseServer): Engine {
     },
     // It is the time of the attempt that succeeded, which may be a second one.
     storedAt: (atMs) => expect.closeTo(atMs, -4),
-    async agePlants(database) {
-      await server().run("UPDATE plants SET created_at_ms = created_at_ms - 60000", database);
-    },
     async fillAuditTrail(database) {
       await server().run(
         `INSERT INTO audit_trail (id, at_ms, actor, action, subject, detail)

@@ -20,10 +20,11 @@ function plantAt(id: string, createdAt: string): StoredPlantJson {
 
 test("the count has a new plant with an earlier time, after a clock was set back", async () => {
   const responses: object[] = [
-    { plants: pageFrom(0), next: "older", newest: "1", searched: pageRows },
+    { plants: [], next: "1" },
+    { plants: pageFrom(0), next: "older", searched: pageRows },
     { plants: "900", newestAt: "2026-11-15T12:00:00.000Z" },
-    { plants: [], next: "1", newest: "1", searched: 0 },
-    { plants: [plantAt("900", "2026-11-15T11:59:00.000Z")], next: "2", newest: "2", searched: 1 },
+    { plants: [], next: "1", more: false },
+    { plants: [plantAt("900", "2026-11-15T11:59:00.000Z")], next: "2", more: false },
   ];
   const get = async <Answer>() => responses.shift() as Answer;
   const list = new PlantList(fake<OperatorApi>({ get }), { order: "newest" });
@@ -45,9 +46,9 @@ test.each(["page", "poll"])("a count that failed is repeated by the next %s", as
       const isLast = path.includes("cursor=c1");
       return (isLast ? { plants: "100" } : { plants: "800", next: "c1" }) as Answer;
     }
-    if (path.includes("after=")) return { plants: [], next: "1", newest: "1", searched: 0 } as Answer;
+    if (path.includes("after=")) return { plants: [], next: "1", more: false } as Answer;
     pages++;
-    return { plants: pageFrom(pages * pageRows), next: "older", newest: "1", searched: pageRows } as Answer;
+    return { plants: pageFrom(pages * pageRows), next: "older", searched: pageRows } as Answer;
   };
   const list = new PlantList(fake<OperatorApi>({ get }), { order: "newest" });
   await list.loadMore();
@@ -59,9 +60,10 @@ test.each(["page", "poll"])("a count that failed is repeated by the next %s", as
 
 test("new plants on top leave the active row the same plant, unless the list starts from the top", async () => {
   const responses: object[] = [
-    { plants: pageFrom(0).slice(0, 5), newest: "1", searched: 5 },
-    { plants: [plantAt("900", "2026-11-15T12:01:00.000Z")], next: "2", newest: "2", searched: 1 },
-    { plants: [plantAt("901", "2026-11-15T12:02:00.000Z")], next: "3", newest: "3", searched: 1 },
+    { plants: [], next: "1" },
+    { plants: pageFrom(0).slice(0, 5), searched: 5 },
+    { plants: [plantAt("900", "2026-11-15T12:01:00.000Z")], next: "2", more: false },
+    { plants: [plantAt("901", "2026-11-15T12:02:00.000Z")], next: "3", more: false },
   ];
   const get = async <Answer>() => responses.shift() as Answer;
   const list = new PlantList(fake<OperatorApi>({ get }), { order: "newest" });

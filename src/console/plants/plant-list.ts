@@ -1,6 +1,6 @@
 import type { StoredPlantJson } from "../../files/plant-json.ts";
-import type { PlantPageJson } from "../../operator/responses.ts";
-import type { OperatorApi } from "../api.ts";
+import type { FollowPageJson, PlantPageJson } from "../../operator/responses.ts";
+import { ApiError, type OperatorApi } from "../api.ts";
 import { Observable } from "../observable.ts";
 import { queryOf, withQuery } from "../query.ts";
 import { PlantCount } from "./plant-count.ts";
@@ -19,6 +19,7 @@ export interface ListPosition {
 type Query = Readonly<Record<string, string>>;
 
 const pageRows = 200;
+const cannotFollow = 40031;
 // This many rows fit into memory, and into the height that browsers accept for an element.
 const rowsMax = 200_000;
 // With more new plants than this, only a new list shows them.
@@ -89,10 +90,10 @@ export class PlantList extends Observable {
     this.#setState("loading");
     const wanted = this.rows.length + pageRows;
     try {
+      this.#newest ??= await this.#readNow(signal);
       do {
         const query = { ...this.#query, cursor: this.#next, limit: String(pageRows) };
         const page = await this.#fetch<PlantPageJson>(query, signal);
-        this.#newest ??= page.newest;
         this.rows.push(...this.#unknown(page.plants));
         this.searched += page.searched;
         this.#next = page.next;
@@ -108,6 +109,16 @@ export class PlantList extends Observable {
       if (signal.aborted) return;
       this.error = reason;
       this.#setState("failed");
+    }
+  }
+
+  /** The cursor of this moment; undefined where the store cannot be followed, as on Citus. */
+  async #readNow(signal: AbortSignal): Promise<string | undefined> {
+    try {
+      return (await this.#fetch<FollowPageJson>({ after: "now", limit: "1" }, signal)).next;
+    } catch (error) {
+      if (error instanceof ApiError && error.error === cannotFollow) return undefined;
+      throw error;
     }
   }
 
@@ -133,18 +144,18 @@ export class PlantList extends Observable {
     if (this.#newest === undefined) return;
     const query = { ...this.#filter, limit: String(pageRows), after: this.#newest };
     const wasCounted = this.#count.plants !== undefined;
-    const page = await this.#fetch<PlantPageJson>(query, signal);
+    const page = await this.#fetch<FollowPageJson>(query, signal);
     this.#newest = page.next;
     if (this.state === "idle" || this.state === "full") void this.#count.countOnce();
-    // After a flood, PostgreSQL sends a full page of the last seconds again, and all of it may be in the list.
+    // What was stored while the list was loaded may be in it already.
     if (page.plants.length === pageRows) {
       const { plants } = await this.#fetch<PlantPageJson>({ ...this.#query, limit: "1" }, signal);
       this.isOutdated ||= plants.some(({ id }) => !this.#ids.has(id));
     } else {
       const fresh = this.#unknown(page.plants);
       this.#count.add(fresh);
-      // This page reaches the end, so nothing that comes later is in the count, even if a clock was set back.
-      if (wasCounted && page.next === page.newest) this.#count.addAllFromNow();
+      // This page has everything, so nothing that comes later is in the count, even if a clock was set back.
+      if (wasCounted && !page.more && page.completeTo === page.now) this.#count.addAllFromNow();
       this.waiting.push(...fresh.slice(0, waitingMax - this.waiting.length));
       this.isOutdated ||= this.waiting.length === waitingMax;
     }

@@ -100,7 +100,20 @@ export class ConnectionPool {
    * @throws StoreUnavailable a later attempt may succeed.
    */
   query(statement: Statement, values: readonly unknown[] = []): Promise<readonly Row[]> {
-    return this.#useBriefly((run) => run(statement, values));
+    return this.inSession((run) => run(statement, values));
+  }
+
+  /**
+   * Does the work, which must be idempotent, in one session and in the time of one statement. If the session is lost, all of it is
+   * done again in another.
+   * @throws StoreUnavailable a later attempt may succeed.
+   */
+  async inSession<Result>(work: Work<Result>): Promise<Result> {
+    try {
+      return await this.use(this.#options.statementMsMax, work);
+    } catch (error) {
+      throw asStoreUnavailable(error);
+    }
   }
 
   /**
@@ -108,7 +121,7 @@ export class ConnectionPool {
    * @throws StoreUnavailable a later attempt may succeed.
    */
   transaction(work: (run: RunStatement) => Promise<boolean>): Promise<boolean> {
-    return this.#useBriefly(async (run) => {
+    return this.inSession(async (run) => {
       try {
         await run(begin);
         const isDone = await work(run);
@@ -127,15 +140,6 @@ export class ConnectionPool {
     await waitAtMost(closeMsMax, this.#pool.end()).catch(() => {});
     // Otherwise a server that hangs keeps the process alive until its statements time out.
     for (const session of this.#borrowed) session.destroy();
-  }
-
-  /** In the time of one statement. */
-  async #useBriefly<Result>(work: Work<Result>): Promise<Result> {
-    try {
-      return await this.use(this.#options.statementMsMax, work);
-    } catch (error) {
-      throw asStoreUnavailable(error);
-    }
   }
 
   async #attempt<Result>(deadlineMs: number, work: Work<Result>): Promise<Result> {

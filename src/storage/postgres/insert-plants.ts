@@ -20,7 +20,7 @@ export async function insertPlants(
   run: RunStatement,
   isCitus: boolean,
   batch: readonly PlantToStore[],
-  createdAtMs: number,
+  nowMs: number,
 ): Promise<Outcome[]> {
   const statements = isCitus ? citusStatements : postgresStatements;
   const firstOfId = new Map<bigint, PlantToStore>();
@@ -33,7 +33,7 @@ export async function insertPlants(
   const stored = new Map<bigint, Plant>();
   for (let attempts = 0; missing.length > 0; attempts++) {
     if (attempts === readAttemptsMax) throw new StoreUnavailable("A plant was neither stored nor found.");
-    for (const [id] of await statements.insert(run, missing, createdAtMs)) {
+    for (const [id] of await statements.insert(run, missing, nowMs)) {
       const toStore = firstOfId.get(BigInt(id ?? "")) as PlantToStore;
       inserted.add(toStore);
       stored.set(toStore.plant.id, toStore.plant);
@@ -57,16 +57,21 @@ export async function insertPlants(
 
 /** How a batch is stored on one kind of server. */
 interface PlantStatements {
-  /** Inserts the plants whose id is new, and returns their ids. */
-  insert(run: RunStatement, batch: readonly PlantToStore[], createdAtMs: number): Promise<readonly Row[]>;
+  /** Inserts the plants whose id is new, and returns their ids. On Citus `nowMs` is their time, as no other is known there. */
+  insert(run: RunStatement, batch: readonly PlantToStore[], nowMs: number): Promise<readonly Row[]>;
   /** Reads the stored id, name and tag of ids that were not inserted. What it returns is durable. */
   readonly read: Statement;
 }
 
+// A new plant gets the server's time, read after the transaction has its id: ticks.ts relies on that order. The condition assigns
+// the id and always holds, but no planner can know that. A copied plant keeps its own time.
 const insertUnnested = {
   name: "insert-plants",
   text: `INSERT INTO plants (id, name, tag, created_at_ms, created_by)
-         SELECT id, name, tag, created_at_ms, created_by
+         SELECT id, name, tag,
+                coalesce(created_at_ms, CASE WHEN pg_current_xact_id() > '0'::xid8
+                                             THEN floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint END),
+                created_by
            FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[])
              AS arrived (id, name, tag, created_by, created_at_ms)
          ON CONFLICT (id) DO NOTHING
@@ -79,15 +84,14 @@ const readLocked = {
   text: "SELECT id, name, tag FROM plants WHERE id = ANY($1::bigint[]) ORDER BY id FOR SHARE",
 };
 
-// The statements for PostgreSQL, CockroachDB and YugabyteDB.
 const postgresStatements: PlantStatements = {
-  insert: (run, batch, createdAtMs) =>
+  insert: (run, batch) =>
     run(insertUnnested, [
       batch.map(({ plant }) => plant.id),
       batch.map(({ plant }) => plant.name),
       batch.map(({ plant }) => plant.tag ?? null),
       batch.map(({ createdBy }) => createdBy),
-      batch.map(({ createdAtMs: ownMs }) => ownMs ?? createdAtMs),
+      batch.map(({ createdAtMs }) => createdAtMs ?? null),
     ]),
   read: readLocked,
 };
@@ -100,7 +104,7 @@ const readUnlocked = {
 // Citus sends VALUES to the shards of their ids, but INSERT … SELECT through intermediate results on every shard. It locks
 // rows by SELECT on one shard only, so the INSERT locks those that exist: DO UPDATE does so even where its condition is false.
 const citusStatements: PlantStatements = {
-  insert: (run, batch, createdAtMs) =>
+  insert: (run, batch, nowMs) =>
     run(
       {
         text: `INSERT INTO plants (id, name, tag, created_at_ms, created_by)
@@ -108,11 +112,11 @@ const citusStatements: PlantStatements = {
                ON CONFLICT (id) DO UPDATE SET tag = plants.tag WHERE false
                RETURNING id`,
       },
-      batch.flatMap(({ plant, createdAtMs: ownMs, createdBy }) => [
+      batch.flatMap(({ plant, createdAtMs, createdBy }) => [
         plant.id,
         plant.name,
         plant.tag ?? null,
-        ownMs ?? createdAtMs,
+        createdAtMs ?? nowMs,
         createdBy,
       ]),
     ),

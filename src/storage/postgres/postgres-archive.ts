@@ -1,32 +1,35 @@
 import { int64Max } from "../../plants/int64.ts";
 import {
   beginningCursor,
+  CursorProblem,
   type FollowPage,
   type FollowRequest,
   invalidCursorProblem,
   type MatchCount,
+  nowCursor,
   type PageRequest,
   type PlantArchive,
   type PlantFilter,
   type PlantPage,
   pageCharactersMax,
+  StaleCursor,
   type StoredPlant,
 } from "../../plants/plant-archive.ts";
 import { minuteMs } from "../../text/duration.ts";
-import type { ConnectionPool } from "./connection-pool.ts";
+import type { ConnectionPool, RunStatement } from "./connection-pool.ts";
 import type { Row } from "./session.ts";
+import { Ticks } from "./ticks.ts";
 
 const rowsPerRead = 500;
-// A plant gets its time before it is committed, and the nodes' clocks differ. Plants may still be committed that belong before
-// those younger than this, so a client that follows the store reads these again.
-const settledAfterMs = 7000;
 // A plant that is committed later than this, such as one copied from another store, is missing in totals until the recount.
 const countedAfterMs = 20_000;
 const recountAfterMs = 10 * minuteMs;
 // A copied plant may be from before 1970, if a clock was wrong.
 const beforeEveryTimeMs = Number.MIN_SAFE_INTEGER;
+const lastId = int64Max;
 
 const fields = "id, name, tag, created_at_ms, created_by";
+const selectTime = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 /** Where a page ends: the last plant of it. */
 interface Position {
@@ -48,6 +51,7 @@ interface Matches {
 /** Reads PostgreSQL, always along an index from a position, never with OFFSET. */
 export class PostgresArchive implements PlantArchive {
   readonly #pool: ConnectionPool;
+  readonly #ticks = new Ticks();
   /**
    * How many plants have a time up to `untilMs`, and when that was first counted. Plants are never deleted, so they need not be
    * counted again each time.
@@ -59,21 +63,54 @@ export class PostgresArchive implements PlantArchive {
   }
 
   async page(request: PageRequest): Promise<PlantPage> {
-    // The settled position is read before the plants: what is committed while they are read is younger.
-    const newest = cursorOf(await this.#settled());
-    const { plants, position, searched, isEnd } = await this.#readMatches(request);
-    const next = isEnd || position === undefined ? undefined : cursorOf(position);
-    return { plants, next, searched, newest };
+    const { plants, position, searched, isEnd } = await this.#pool.inSession((run) =>
+      readMatches(run, request),
+    );
+    return { plants, next: isEnd || position === undefined ? undefined : cursorOf(position), searched };
   }
 
-  async pageAfter({ after, ...request }: FollowRequest): Promise<FollowPage> {
-    const cursor = after === beginningCursor ? undefined : after;
-    const page = await this.page({ ...request, order: "oldest-first", cursor });
-    const { next = page.newest, newest } = page;
-    const isSettled = parseCursor(next).createdAtMs <= parseCursor(newest).createdAtMs;
-    const isFromBeginning =
-      after === beginningCursor || (page.searched > 0 && (await this.#isBeforeAll(parseCursor(after))));
-    return { ...page, next: isSettled ? next : newest, isFromBeginning };
+  async pageAfter({ after, filter, limit, searchMsMax }: FollowRequest): Promise<FollowPage> {
+    if (after === nowCursor) return await this.#pageFromNow();
+    const start = after === beginningCursor ? undefined : parseCursor(after);
+    return await this.#pool.inSession(async (run, isCitus) => {
+      refuseCitus(isCitus);
+      if (start !== undefined) await refuseStale(run, start);
+      const { nowMs, beforeMs, waitingSinceMs } = await this.#ticks.settle(run);
+      const isFromBeginning = after === beginningCursor;
+      const page = { nowMs, completeToMs: beforeMs, waitingSinceMs, isFromBeginning };
+      if (beforeMs === undefined) return { ...page, plants: [], next: after, hasMore: false, searched: 0 };
+      const untilMs = Math.min(filter.untilMs ?? beforeMs, beforeMs);
+      const order = "oldest-first";
+      const request = { filter: { ...filter, untilMs }, order, cursor: after, limit, searchMsMax } as const;
+      const { plants, position, searched, isEnd } = await readMatches(run, request);
+      const end = isEnd ? later(start, lastBefore(beforeMs)) : position;
+      return {
+        ...page,
+        plants: plants.map((plant) => ({ ...plant, cursor: cursorOf(plant) })),
+        next: end === undefined ? after : cursorOf(end),
+        hasMore: !isEnd,
+        searched,
+        isFromBeginning: isFromBeginning || (searched > 0 && (await isBeforeAll(run, start))),
+      };
+    });
+  }
+
+  /** An empty page whose cursor leads to the plants of this millisecond and later ones. */
+  #pageFromNow(): Promise<FollowPage> {
+    return this.#pool.inSession(async (run, isCitus) => {
+      refuseCitus(isCitus);
+      const { nowMs, beforeMs, waitingSinceMs } = await this.#ticks.settle(run);
+      return {
+        plants: [],
+        next: cursorOf(lastBefore(nowMs)),
+        hasMore: false,
+        searched: 0,
+        nowMs,
+        completeToMs: beforeMs,
+        waitingSinceMs,
+        isFromBeginning: false,
+      };
+    });
   }
 
   async find(id: bigint): Promise<StoredPlant | undefined> {
@@ -86,7 +123,7 @@ export class PostgresArchive implements PlantArchive {
   }
 
   async total(): Promise<number> {
-    const nowMs = Date.now();
+    const nowMs = await this.nowMs();
     const settledMs = nowMs - countedAfterMs;
     const isOld = nowMs - this.#counted.sinceMs > recountAfterMs;
     // Then plants still get times up to which all were counted.
@@ -99,6 +136,11 @@ export class PostgresArchive implements PlantArchive {
     const [all, settled] = row ?? [];
     this.#counted = { sinceMs, untilMs: settledMs, plants: plants + Number(settled) };
     return plants + Number(all);
+  }
+
+  async nowMs(): Promise<number> {
+    const [row] = await this.#read(selectTime);
+    return Number(row?.[0]);
   }
 
   async count(filter: PlantFilter, cursor: string | undefined, msMax: number): Promise<MatchCount> {
@@ -127,54 +169,6 @@ export class PostgresArchive implements PlantArchive {
     return undefined;
   }
 
-  /** Reads plants until the page is full, or the time is over. */
-  async #readMatches({ filter, order, cursor, limit, searchMsMax }: PageRequest): Promise<Matches> {
-    const deadlineMs = performance.now() + searchMsMax;
-    const matches = matcherOf(filter);
-    const plants: StoredPlant[] = [];
-    let position = cursor === undefined ? undefined : parseCursor(cursor);
-    let searched = 0;
-    let characters = 0;
-    for (;;) {
-      // One more than the page holds, to know whether there is a next.
-      const wanted = matches === undefined ? limit - plants.length + 1 : rowsPerRead;
-      const count = Math.min(wanted, rowsPerRead);
-      const rows = await this.#rows(filter, order, position, count);
-      for (const plant of rows) {
-        if (plants.length === limit) return { plants, position, searched, isEnd: false };
-        if (matches === undefined || matches(plant)) {
-          plants.push(plant);
-          characters += plant.name.length + (plant.tag?.length ?? 0);
-        }
-        position = plant;
-        searched++;
-        // Matching long names takes long.
-        if (matches !== undefined && performance.now() >= deadlineMs)
-          return { plants, position, searched, isEnd: false };
-      }
-      if (rows.length < count) return { plants, position, searched, isEnd: true };
-      if (characters > pageCharactersMax || performance.now() >= deadlineMs)
-        return { plants, position, searched, isEnd: false };
-    }
-  }
-
-  async #rows(
-    filter: PlantFilter,
-    order: PageRequest["order"],
-    after: Position | undefined,
-    count: number,
-  ): Promise<StoredPlant[]> {
-    const conditions = indexedConditions(filter);
-    const isNewestFirst = order === "newest-first";
-    if (after !== undefined) {
-      const position = `(${conditions.bind(after.createdAtMs)}, ${conditions.bind(after.id)})`;
-      conditions.add(`(created_at_ms, id) ${isNewestFirst ? "<" : ">"} ${position}`);
-    }
-    const orderBy = isNewestFirst ? "created_at_ms DESC, id DESC" : "created_at_ms ASC, id ASC";
-    const sql = `SELECT ${fields} FROM plants ${conditions.where} ORDER BY ${orderBy} LIMIT ${count}`;
-    return (await this.#read(sql, conditions.values)).map(fromRow);
-  }
-
   /** Counts the matches of a filter that the indexes support alone. */
   async #countIndexed(filter: PlantFilter): Promise<number> {
     const conditions = indexedConditions(filter);
@@ -183,21 +177,103 @@ export class PostgresArchive implements PlantArchive {
     return Number(row?.[0]);
   }
 
-  async #isBeforeAll({ createdAtMs, id }: Position): Promise<boolean> {
-    const [first] = await this.#rows({}, "oldest-first", undefined, 1);
-    if (first === undefined) return true;
-    return createdAtMs < first.createdAtMs || (createdAtMs === first.createdAtMs && id < first.id);
-  }
-
-  /** The last position before which no more plants are expected, by the server's clock, which all nodes share. */
-  async #settled(): Promise<Position> {
-    const [row] = await this.#read("SELECT floor(extract(epoch FROM now()) * 1000)::bigint");
-    return { createdAtMs: Number(row?.[0]) - settledAfterMs, id: int64Max };
-  }
-
   #read(text: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
     return this.#pool.query({ text }, values);
   }
+}
+
+/** Reads plants until the page is full, or the time is over. */
+async function readMatches(
+  run: RunStatement,
+  { filter, order, cursor, limit, searchMsMax }: PageRequest,
+): Promise<Matches> {
+  const deadlineMs = performance.now() + searchMsMax;
+  const matches = matcherOf(filter);
+  const plants: StoredPlant[] = [];
+  let position = cursor === undefined || cursor === beginningCursor ? undefined : parseCursor(cursor);
+  let searched = 0;
+  let characters = 0;
+  for (;;) {
+    // One more than the page holds, to know whether there is a next.
+    const wanted = matches === undefined ? limit - plants.length + 1 : rowsPerRead;
+    const count = Math.min(wanted, rowsPerRead);
+    const rows = await readRows(run, filter, order, position, count);
+    for (const plant of rows) {
+      if (plants.length === limit) return { plants, position, searched, isEnd: false };
+      if (matches === undefined || matches(plant)) {
+        plants.push(plant);
+        characters += plant.name.length + (plant.tag?.length ?? 0);
+      }
+      position = plant;
+      searched++;
+      // Matching long names takes long.
+      if (matches !== undefined && performance.now() >= deadlineMs)
+        return { plants, position, searched, isEnd: false };
+    }
+    if (rows.length < count) return { plants, position, searched, isEnd: true };
+    if (characters > pageCharactersMax || performance.now() >= deadlineMs)
+      return { plants, position, searched, isEnd: false };
+  }
+}
+
+async function readRows(
+  run: RunStatement,
+  filter: PlantFilter,
+  order: PageRequest["order"],
+  after: Position | undefined,
+  count: number,
+): Promise<StoredPlant[]> {
+  const conditions = indexedConditions(filter);
+  const isNewestFirst = order === "newest-first";
+  if (after !== undefined) {
+    const position = `(${conditions.bind(after.createdAtMs)}, ${conditions.bind(after.id)})`;
+    conditions.add(`(created_at_ms, id) ${isNewestFirst ? "<" : ">"} ${position}`);
+  }
+  const orderBy = isNewestFirst ? "created_at_ms DESC, id DESC" : "created_at_ms ASC, id ASC";
+  const sql = `SELECT ${fields} FROM plants ${conditions.where} ORDER BY ${orderBy} LIMIT ${count}`;
+  return (await run({ text: sql }, conditions.values)).map(fromRow);
+}
+
+/**
+ * The cursor of a plant leads on from that plant, which must be here with that time: otherwise the cursor is from another
+ * database, from one that was put back, or from a server that lost plants. One that no plant ended is not looked up.
+ * @throws StaleCursor
+ */
+async function refuseStale(run: RunStatement, { createdAtMs, id }: Position): Promise<void> {
+  if (id === lastId) return;
+  const sql = "SELECT 1 FROM plants WHERE id = $1 AND created_at_ms = $2";
+  const [row] = await run({ text: sql }, [id, createdAtMs]);
+  if (row === undefined)
+    throw new StaleCursor("The cursor belongs to another store, or to this one before it was restored.");
+}
+
+/** @throws CursorProblem Citus commits on the workers after the coordinator's transaction has ended, so no time is ever settled. */
+function refuseCitus(isCitus: boolean): void {
+  if (isCitus)
+    throw new CursorProblem(
+      "Following is not supported on Citus: no order of its plants is known to be complete.",
+    );
+}
+
+/** Only a position that no plant ended can be. */
+async function isBeforeAll(run: RunStatement, position: Position | undefined): Promise<boolean> {
+  if (position?.id !== lastId) return false;
+  const [first] = await readRows(run, {}, "oldest-first", undefined, 1);
+  return first === undefined || isBefore(position, first);
+}
+
+function isBefore(one: Position, other: Position): boolean {
+  return one.createdAtMs < other.createdAtMs || (one.createdAtMs === other.createdAtMs && one.id < other.id);
+}
+
+/** Whoever comes from another node may have read further than this one knows to be settled. */
+function later(one: Position | undefined, other: Position): Position {
+  return one === undefined || isBefore(one, other) ? other : one;
+}
+
+/** After every plant with an earlier time, and before those of this time. */
+function lastBefore(timeMs: number): Position {
+  return { createdAtMs: timeMs - 1, id: lastId };
 }
 
 /** What no index supports is matched here, so that it does not depend on the server's locale. */

@@ -16,6 +16,7 @@ const setUpSession = {
                 current_setting('fsync', true),
                 current_setting('server_encoding'),
                 current_setting('citus.shard_count', true),
+                to_regproc('pg_current_xact_id'),
                 set_config('client_min_messages', 'warning', false),
                 set_config('lock_timeout', '${lockMsMax}', false),
                 set_config('idle_in_transaction_session_timeout', '${idleInTransactionMsMax}', false)`,
@@ -128,7 +129,7 @@ export class Server {
         "The database URL has channel_binding=require, but the server offers no channel binding.",
       );
     const [row = []] = await session.run(setUpSession, [], connectMsMax);
-    const [readOnly, synchronousCommit, fsync, encoding, shardCount] = row;
+    const [readOnly, synchronousCommit, fsync, encoding, shardCount, transactionIdFunction] = row;
     // Neither need last: a standby may be promoted, and a provider can make a database read-only while its disk is full.
     if (readOnly === "on")
       throw new ServerUnavailable(
@@ -137,6 +138,10 @@ export class Server {
     if (encoding !== "UTF8")
       throw new DatabaseMisuse(
         `The database has the encoding ${encoding}, which cannot store every text; create one with ENCODING 'UTF8'.`,
+      );
+    if (transactionIdFunction === null)
+      throw new DatabaseMisuse(
+        "The database has no function pg_current_xact_id, by which followers know that they miss no plant; use PostgreSQL 13 or newer.",
       );
     if (!this.#allowUnsafe) {
       if (synchronousCommit === "off") throw notDurableError("synchronous_commit");

@@ -15,23 +15,24 @@ interface Migration {
   readonly columns: Readonly<Record<string, string>>;
 }
 
+const tables = {
+  plants: "id bigint, name text, tag text, created_at_ms bigint, created_by text",
+  tokens: `digest text, id text, name text, scopes text, created_at_ms bigint, expires_at_ms bigint,
+           revoked_at_ms bigint, created_by text, last_used_at_ms bigint`,
+  // Its rows are the nodes that run, and one that postgres-tokens.ts locks: the released SQL names only the nodes.
+  plant_store_nodes: "node text, seen_at_ms bigint",
+  audit_trail: "id text, at_ms bigint, actor text, action text, subject text, address text, detail text",
+};
+
 /**
  * The migrations in order; the table plant_store_schema has the number of the last one. The numbers 1 to 5 were used before
  * 1.0.0, and are not used again: a database with one of them is recognised.
  */
 export const allMigrations: readonly Migration[] = [
-  {
-    number: 6,
-    sql: createTables,
-    columns: {
-      plants: "id bigint, name text, tag text, created_at_ms bigint, created_by text",
-      tokens: `digest text, id text, name text, scopes text, created_at_ms bigint, expires_at_ms bigint,
-               revoked_at_ms bigint, created_by text, last_used_at_ms bigint`,
-      // Its rows are the nodes that run, and one that postgres-tokens.ts locks: the released SQL names only the nodes.
-      plant_store_nodes: "node text, seen_at_ms bigint",
-      audit_trail: "id text, at_ms bigint, actor text, action text, subject text, address text, detail text",
-    },
-  },
+  { number: 6, sql: createTables, columns: tables },
+  // The tables are the same. From here on plants have the server's time, and a node that gives them its own, as 1.2.1 does, must
+  // not store any beside this one: a follower would miss them.
+  { number: 7, sql: "", columns: tables },
 ];
 
 const noSuchTable = "42P01";

@@ -19,6 +19,7 @@ export class Reader {
     find: (id) => this.#ask("find", id),
     findAll: (ids) => this.#ask("findAll", ids),
     total: () => this.#ask("total"),
+    nowMs: async () => Date.now(),
     createdPerBucket: (...span) => this.#ask("createdPerBucket", ...span),
     count: (...request) => this.#ask("count", ...request),
     diskUsage: () => this.#ask("diskUsage"),

@@ -8,6 +8,7 @@ import {
   type FollowRequest,
   invalidCursorProblem,
   type MatchCount,
+  nowCursor,
   type PageRequest,
   type PlantArchive,
   type PlantFilter,
@@ -50,35 +51,45 @@ export class SqliteArchive implements PlantArchive {
   }
 
   async page({ filter, order, cursor, limit, searchMsMax }: PageRequest): Promise<PlantPage> {
-    const last = lastSeq(this.#database);
-    const newest = this.#cursorAt(last);
-    const scan = this.#scan(filter, order, cursor, last);
-    const plants: StoredPlant[] = [];
-    let characters = 0;
-    let searched = 0;
-    for (const slice of scan.slices(searchMsMax)) {
-      const wanted = Math.min(limit - plants.length, rowsPerRead);
-      const rows = this.#rows(filter, slice, order, wanted);
-      for (const row of rows) {
-        plants.push(fromRow(row));
-        characters += row.name.length + (row.tag?.length ?? 0);
-      }
-      // If there are as many rows as wanted, the slice may have more.
-      searched += scan.advancePast(slice, rows.length === wanted ? rows.at(-1)?.seq : undefined);
-      if (plants.length === limit || characters > pageCharactersMax) break;
-    }
-    return { plants, next: scan.cursor, searched, newest };
+    const { rows, next, searched } = this.#readPage({ filter, order, cursor, limit, searchMsMax });
+    return { plants: rows.map(fromRow), next, searched };
   }
 
   /** One writer numbers the plants as it commits them, so no lower seq can appear later. */
   async pageAfter({ after, ...request }: FollowRequest): Promise<FollowPage> {
+    const nowMs = Date.now();
+    const last = lastSeq(this.#database);
+    const atEnd = { hasMore: false, nowMs, completeToMs: nowMs, waitingSinceMs: undefined };
+    if (after === nowCursor)
+      return { ...atEnd, plants: [], next: this.#cursorAt(last), searched: 0, isFromBeginning: false };
     const seq = after === beginningCursor ? 0 : this.#followedSeq(after);
-    const page = await this.page({ ...request, order: "oldest-first", cursor: String(seq) });
+    const page = this.#readPage({ ...request, order: "oldest-first", cursor: String(seq) }, last);
+    const storeId = this.#storeId();
     return {
-      ...page,
-      next: page.next === undefined ? page.newest : this.#cursorAt(seqOf(page.next)),
+      ...atEnd,
+      plants: page.rows.map((row) => ({ ...fromRow(row), cursor: cursorOf(storeId, row) })),
+      hasMore: page.next !== undefined,
+      next: this.#cursorAt(page.next === undefined ? last : seqOf(page.next)),
+      searched: page.searched,
       isFromBeginning: after === beginningCursor || (seq === 0 && page.searched > 0),
     };
+  }
+
+  #readPage({ filter, order, cursor, limit, searchMsMax }: PageRequest, last = lastSeq(this.#database)) {
+    const scan = this.#scan(filter, order, cursor, last);
+    const rows: PlantRow[] = [];
+    let characters = 0;
+    let searched = 0;
+    for (const slice of scan.slices(searchMsMax)) {
+      const wanted = Math.min(limit - rows.length, rowsPerRead);
+      const found = this.#rows(filter, slice, order, wanted);
+      rows.push(...found);
+      for (const { name, tag } of found) characters += name.length + (tag?.length ?? 0);
+      // If there are as many rows as wanted, the slice may have more.
+      searched += scan.advancePast(slice, found.length === wanted ? found.at(-1)?.seq : undefined);
+      if (rows.length === limit || characters > pageCharactersMax) break;
+    }
+    return { rows, next: scan.cursor, searched };
   }
 
   async find(id: bigint): Promise<StoredPlant | undefined> {
@@ -91,6 +102,10 @@ export class SqliteArchive implements PlantArchive {
 
   async total(): Promise<number> {
     return lastSeq(this.#database);
+  }
+
+  async nowMs(): Promise<number> {
+    return Date.now();
   }
 
   async createdPerBucket(fromMs: number, buckets: number, bucketMs: number): Promise<readonly number[]> {
@@ -170,20 +185,20 @@ export class SqliteArchive implements PlantArchive {
     return { low: Number(oldest?.seq ?? 1n), high: Number(newest?.seq ?? 0n) };
   }
 
-  /**
-   * The cursor has the plant's time: a file that was put back without `restore` has the same store id, but the plants that were
-   * stored in it since then have other times. An empty store has a cursor too, so that whoever follows it has begun.
-   */
+  /** The cursor after the last plant up to this seq. An empty store has one too, so that whoever follows it has begun. */
   #cursorAt(seq: number): string {
-    const row = this.#database
-      .query<{ id: string; seq: bigint | null; created_at_ms: bigint | null }, [number]>(
-        `SELECT id, seq, created_at_ms FROM store_id
-         LEFT JOIN (SELECT seq, created_at_ms FROM plants WHERE seq <= ? ORDER BY seq DESC LIMIT 1)`,
+    const last = this.#database
+      .query<Pick<PlantRow, "seq" | "created_at_ms">, [number]>(
+        "SELECT seq, created_at_ms FROM plants WHERE seq <= ? ORDER BY seq DESC LIMIT 1",
       )
       .get(seq);
-    return row === null
-      ? beginningCursor
-      : `${row.id}.${row.seq ?? 0}.${(row.created_at_ms ?? 0n).toString(36)}`;
+    return cursorOf(this.#storeId(), last ?? { seq: 0n, created_at_ms: 0n });
+  }
+
+  #storeId(): string {
+    const row = this.#database.query<{ id: string }, []>("SELECT id FROM store_id").get();
+    if (row === null) throw new Damage("the store has no id");
+    return row.id;
   }
 
   #followedSeq(cursor: string): number {
@@ -193,6 +208,17 @@ export class SqliteArchive implements PlantArchive {
       throw new StaleCursor("The cursor belongs to another store, or to this one before it was restored.");
     return seq;
   }
+}
+
+/**
+ * The cursor has the plant's time: a file that was put back without `restore` has the same store id, but the plants that were
+ * stored in it since then have other times.
+ */
+function cursorOf(
+  storeId: string,
+  { seq, created_at_ms: atMs }: Pick<PlantRow, "seq" | "created_at_ms">,
+): string {
+  return `${storeId}.${seq}.${atMs.toString(36)}`;
 }
 
 /** What is left of the plants 1 to `last`, after the cursor. */

@@ -30,6 +30,7 @@ export function syncedArchive(archive: PlantArchive, synced: SyncedRead): PlantA
     find: (id) => synced(() => archive.find(id)),
     findAll: (ids) => synced(() => archive.findAll(ids)),
     total: () => synced(() => archive.total()),
+    nowMs: () => archive.nowMs(),
     createdPerBucket: (...span) => synced(() => archive.createdPerBucket(...span)),
     count: (...request) => synced(() => archive.count(...request)),
     diskUsage: () => synced(() => archive.diskUsage()),
