@@ -6,7 +6,7 @@ import packageFile from "../package.json" with { type: "json" };
 import { commands } from "../src/cli/run.ts";
 import { secrets, settings } from "../src/config/settings.ts";
 import { catalogue, publicKinds } from "../src/http/error-catalogue.ts";
-import { metricFamilies } from "../src/operator/metrics.ts";
+import { metricFamilies } from "../src/telemetry/metrics.ts";
 
 const root = join(import.meta.dir, "..");
 const read = (path: string) => readFileSync(join(root, path), "utf8");

@@ -32,10 +32,13 @@ test.each([
     expect(response.headers.get("retry-after")).toBe("1");
     expect(await response.json()).toEqual({ error, message });
     const { metrics } = listener;
-    expect(metrics.value(`public:${error}`)).toBe(0);
+    const refused = { listener: "public", error: String(error) };
+    expect(metrics.series("plant_store_refusals_total", refused).value).toBe(0);
     expect(listener.events.refusedSenders.list()).toEqual([]);
-    expect(metrics.histogram("request:unavailable").observed().count).toBe(0);
-    expect(metrics.histogram("request:other").observed().count).toBe(1);
+    const timed = (outcome: string) =>
+      metrics.series("plant_store_request_duration_seconds", { outcome }).count;
+    expect(timed("unavailable")).toBe(0);
+    expect(timed("other")).toBe(1);
     expect(listener.lines).toEqual([]);
 
     await using logging = startListener([], gate, { readiness });

@@ -93,7 +93,8 @@ test("a request is no longer awaited once its client has gone, which is no wrong
   // What the verifier returns if nobody waits.
   decide("bad-credentials");
   expect((await sendRaw(port, [get(secret)])).text).toStartWith("HTTP/1.1 200 ");
-  expect(metrics.value("public:40102")).toBe(0);
+  const refused = { listener: "public", error: "40102" };
+  expect(metrics.series("plant_store_refusals_total", refused).value).toBe(0);
 });
 
 describe("a body whose JWT was accepted with the head", () => {

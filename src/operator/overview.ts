@@ -106,7 +106,10 @@ async function timeOfLastBackup(store: OperatedStore): Promise<string | null | u
 function presentRefusalCounts(metrics: Metrics): readonly RefusalCountJson[] {
   return publicKinds
     .map((kind) => catalogue[kind])
-    .map(({ error, when }) => ({ error, reason: when, count: metrics.value(`public:${error}`) }))
+    .map(({ error, when }) => {
+      const labels = { listener: "public", error: String(error) };
+      return { error, reason: when, count: metrics.series("plant_store_refusals_total", labels).value };
+    })
     .filter(({ count }) => count > 0)
     .sort((one, other) => other.count - one.count);
 }

@@ -43,8 +43,8 @@ test("connections closed at the limit are logged once per second, and counted by
   const { lines, metrics, events } = start();
   for (const reason of ["idle", "idle", "stranger"] as const) events.connectionLimitReached(reason);
   expect(lines).toHaveLength(1);
-  expect(metrics.value("closed-at-limit:idle")).toBe(2);
-  expect(metrics.value("closed-at-limit:stranger")).toBe(1);
+  expect(metrics.format()).toContain("plant_store_idle_connections_closed_total 2\n");
+  expect(metrics.format()).toContain('plant_store_connections_closed_at_limit_total{reason="stranger"} 1\n');
 });
 
 test("a disk that has recovered is logged, with the seconds for which it stalled", () => {

@@ -1,32 +1,156 @@
 import { messageOf } from "../system/errors.ts";
 import { isoTime } from "../text/time.ts";
-import type { Log, LogFields } from "./log.ts";
-import {
-  type ClosedAtLimit,
-  type Histogram,
-  type ListenerName,
-  type Metrics,
-  type RequestOutcome,
-  requestOutcomes,
-} from "./metrics.ts";
+import type { Level, Log, LogFields } from "./log.ts";
+import type { ClosedAtLimit, Histogram, ListenerName, Metrics, RequestOutcome } from "./metrics.ts";
+import { requestOutcomes } from "./metrics.ts";
 import { RecentRefusals } from "./recent-refusals.ts";
 import { RefusedSenders, type SentError } from "./refused-senders.ts";
 
-/** Everything the running service logs and counts, one helper per event. None throws. How it started, `serve` logs itself. */
+/** Everything the running service logs and counts. None throws. How it started, `serve` logs itself. */
 export type Events = ReturnType<typeof createEvents>;
+
+const because = (reason: unknown): LogFields => ({ "exception.message": messageOf(reason) });
+const expiry = (atMs: number): LogFields => ({ "tls.server.not_after": isoTime(atMs) });
+
+/** What is only logged. */
+const loggedEvents = {
+  // Requests
+  answered: row("info", "answered", (fields: LogFields) => fields),
+  tokensChanged: row("debug", "tokens reloaded", (count: number) => ({ "plant_store.token_count": count })),
+  tokensUnreadable: row("error", "tokens could not be read; keeping the known ones", because),
+  usesNotWritten: row("debug", "the last uses of tokens could not be written", because),
+  presetIsStored: row(
+    "warn",
+    "a preset token has the secret of a stored token; only the preset's scope applies",
+    (preset: string, stored: string) => ({ "plant_store.preset_token": preset, "plant_store.token": stored }),
+  ),
+  providerUnavailable: row(
+    "error",
+    "identity provider unavailable, retrying; tokens with known keys are accepted",
+    because,
+  ),
+  providerAvailable: row("info", "identity provider available again"),
+  figureFailed: row("error", "an overview figure could not be read", (figure: string, reason: unknown) => ({
+    "plant_store.figure": figure,
+    ...because(reason),
+  })),
+
+  // The store
+  storeUnavailable: row("error", "store unavailable, retrying", because),
+  storeAvailable: row("info", "store available again"),
+  outcomeUnknown: row(
+    "error",
+    "write outcome unknown; stopping so that a restart can check what was stored",
+    because,
+  ),
+  diskStalled: row("warn", "the disk is stalling; creates wait until it recovers"),
+  diskRecovered: row("warn", "the disk stalled; creates waited until it recovered", (tookMs: number) => ({
+    "plant_store.seconds": Math.round(tookMs / 100) / 10,
+  })),
+  dataFileShared: row(
+    "warn",
+    "another process has the data file open; the WAL is durable, and stays until that process closes the file",
+  ),
+  dataFileLost: row(
+    "error",
+    "the data file was lost; unless it was overwritten, copy it from this process before you stop it, as docs/operating.md says under Crashes",
+    because,
+  ),
+  walIndexLost: row(
+    "error",
+    "stopping without a checkpoint, since another process may write to the WAL; start it again",
+    because,
+  ),
+  walMovedAway: row(
+    "warn",
+    "the WAL of the old data file was moved away, since the file was replaced",
+    (folder: string) => ({ "plant_store.folder": folder }),
+  ),
+  markerNotWritten: row(
+    "error",
+    "the failure marker could not be written; before the next start, restore a lost data file, otherwise reboot",
+    because,
+  ),
+  rebuilding: row(
+    "warn",
+    "rebuilding the data file after a failed fsync; this copies all of it",
+    (bytes: number) => ({ "file.size": bytes }),
+  ),
+  plantsMissing: row(
+    "warn",
+    "the data file has fewer plants than its last backup; is it an older copy?",
+    (plants: number, inBackup: number) => ({
+      "plant_store.plants": plants,
+      "plant_store.backup_plants": inBackup,
+    }),
+  ),
+  plantsRewritten: row(
+    "warn",
+    "the table plants has triggers or rules that may change or drop a plant before it is stored; docs/operating.md says under On PostgreSQL what clients then get",
+    (by: readonly string[]) => ({ "plant_store.triggers": by.join(", ") }),
+  ),
+  databaseOpened: row("info", "database opened"),
+
+  // Backups; the problem is a sentence for the operator.
+  backupFailed: row("warn", "a backup could not be made", (fields: LogFields, problem: string) => ({
+    ...fields,
+    ...because(problem),
+  })),
+  backupFolderUnavailable: row("warn", "there can be no backups in the backup folder", because),
+  backupCutOff: row("warn", "a backup is cut off; a later backup removes what it leaves"),
+
+  // Listening and stopping
+  plainText: row(
+    "warn",
+    "tokens and plants are sent in plain text beyond this machine; set --tls-cert and --tls-key",
+    (address: string) => ({ "plant_store.address": address }),
+  ),
+  certificateExpiresSoon: row(
+    "warn",
+    (_: number, days: number) =>
+      `the TLS certificate expires in less than ${days} days; renew it, then restart the service`,
+    expiry,
+  ),
+  certificateExpired: row(
+    "warn",
+    "the TLS certificate has expired, and clients refuse it; renew it, then restart the service",
+    expiry,
+  ),
+  stopping: row("info", "stopping: finishing requests in flight", (reason: string) => ({
+    "plant_store.stop_reason": reason,
+  })),
+  drainTimedOut: row("warn", "drain timeout reached; open connections were closed"),
+  // A PostgreSQL may be set to acknowledge what is not on its disk yet.
+  stopped: row(
+    "info",
+    (engine: "sqlite" | "postgres") =>
+      `stopped; every acknowledged plant is ${engine === "sqlite" ? "on disk" : "stored"}`,
+  ),
+};
 
 // A flood of refusals, or of failures under overload, must not become a flood of lines.
 const linesPerSecondMax = 20;
 const limitReachedLinesPerSecondMax = 1;
 
 export function createEvents(log: Log, metrics: Metrics, now: () => number) {
-  // What the metrics have as histograms.
+  // What every plant is counted by.
+  const created = metrics.series("plant_store_plants_created_total");
+  const replayed = metrics.series("plant_store_plants_replayed_total");
+  const batches = metrics.series("plant_store_batches_total");
+  const batchPlants = metrics.series("plant_store_batch_plants");
+  const commits = metrics.series("plant_store_commit_duration_seconds");
   const durations = Object.fromEntries(
-    requestOutcomes.map((outcome) => [outcome, metrics.histogram(`request:${outcome}`)]),
+    requestOutcomes.map((outcome) => [
+      outcome,
+      metrics.series("plant_store_request_duration_seconds", { outcome }),
+    ]),
   ) as Record<RequestOutcome, Histogram>;
-  const batchPlants = metrics.histogram("batch-plants");
-  const commits = metrics.histogram("commit");
-  const fsyncs = { wal: metrics.histogram("fsync:wal"), data: metrics.histogram("fsync:data") };
+
+  const closedAtLimit = {
+    idle: metrics.series("plant_store_idle_connections_closed_total"),
+    stranger: metrics.series("plant_store_connections_closed_at_limit_total", { reason: "stranger" }),
+    slow: metrics.series("plant_store_connections_closed_at_limit_total", { reason: "slow" }),
+  };
 
   // What the console shows of the error responses.
   const refusals = new RecentRefusals();
@@ -59,27 +183,36 @@ export function createEvents(log: Log, metrics: Metrics, now: () => number) {
   let unavailableReason = "";
 
   return {
+    ...logWith(log, loggedEvents),
     stored(batch: Readonly<Record<"created" | "replayed" | "plants" | "tookMs", number>>) {
-      metrics.add("batches");
-      metrics.add("created", batch.created);
-      metrics.add("replayed", batch.replayed);
+      batches.add();
+      created.add(batch.created);
+      replayed.add(batch.replayed);
       batchPlants.observe(batch.plants);
       commits.observe(batch.tookMs / 1000);
     },
     requestTimed: (outcome: RequestOutcome, tookMs: number) => durations[outcome].observe(tookMs / 1000),
-    synced: (file: "wal" | "data", tookMs: number) => fsyncs[file].observe(tookMs / 1000),
-    diskStalled: () => log.warn("the disk is stalling; creates wait until it recovers"),
-    diskRecovered: (tookMs: number) =>
-      log.warn("the disk stalled; creates waited until it recovered", {
-        "plant_store.seconds": Math.round(tookMs / 100) / 10,
-      }),
+    synced: (file: "wal" | "data", tookMs: number) =>
+      metrics.series("plant_store_fsync_duration_seconds", { file }).observe(tookMs / 1000),
     checkpointed: (hasSucceeded: boolean) =>
-      metrics.add(hasSucceeded ? "checkpoints" : "checkpoint-failures"),
-    connections: (listener: ListenerName, open: number) => metrics.set(`connections:${listener}`, open),
+      metrics
+        .series(hasSucceeded ? "plant_store_checkpoints_total" : "plant_store_checkpoint_failures_total")
+        .add(),
+    connections(listener: ListenerName, open: number) {
+      metrics.series("plant_store_connections", { listener }).value = open;
+    },
+    connectionLimitReached(closed: ClosedAtLimit) {
+      closedAtLimit[closed].add();
+      if (mayLogLimitReached())
+        log.warn("the connection limit is reached; a connection was closed for a new one", {
+          "plant_store.closed_connection": closed,
+        });
+    },
     /** Called for every error response, logged or not. */
     errorSent(sent: SentError) {
       const atMs = now();
-      metrics.add(`${sent.listener}:${sent.error}`);
+      const labels = { listener: sent.listener, error: String(sent.error) };
+      metrics.series("plant_store_refusals_total", labels).add();
       if (sent.listener === "public") refusals.add(atMs);
       refusedSenders.record(sent, atMs);
     },
@@ -87,7 +220,6 @@ export function createEvents(log: Log, metrics: Metrics, now: () => number) {
     refusals,
     /** Who got error responses last, on either listener. */
     refusedSenders,
-    answered: (fields: LogFields) => log.info("answered", fields),
     /** The fields are computed only if the line is written. */
     failed(fields: () => LogFields) {
       if (mayLogFailure()) log.error("failed", fields());
@@ -99,112 +231,41 @@ export function createEvents(log: Log, metrics: Metrics, now: () => number) {
     internalError,
     /** The response to a stored plant could not be made. */
     settleFailed: (error: unknown) => internalError(() => ({}), error),
-    /** A backup of the console; the problem is a sentence for the operator. The fields identify the request. */
-    backupFailed: (fields: LogFields, problem: string) =>
-      log.warn("a backup could not be made", { ...fields, "exception.message": problem }),
-    backupFolderUnavailable: (problem: string) =>
-      log.warn("there can be no backups in the backup folder", { "exception.message": problem }),
-    storeUnavailable: (reason: Error) =>
-      log.error("store unavailable, retrying", { "exception.message": reason.message }),
-    storeAvailable: () => log.info("store available again"),
-    outcomeUnknown: (reason: Error) =>
-      log.error("write outcome unknown; stopping so that a restart can check what was stored", {
-        "exception.message": reason.message,
-      }),
-    dataFileShared: () =>
-      log.warn(
-        "another process has the data file open; the WAL is durable, and stays until that process closes the file",
-      ),
-    plantsMissing: (plants: number, inBackup: number) =>
-      log.warn("the data file has fewer plants than its last backup; is it an older copy?", {
-        "plant_store.plants": plants,
-        "plant_store.backup_plants": inBackup,
-      }),
-    walMovedAway: (folder: string) =>
-      log.warn("the WAL of the old data file was moved away, since the file was replaced", {
-        "plant_store.folder": folder,
-      }),
-    rebuilding: (bytes: number) =>
-      log.warn("rebuilding the data file after a failed fsync; this copies all of it", {
-        "file.size": bytes,
-      }),
-    markerNotWritten: (reason: string) =>
-      log.error(
-        "the failure marker could not be written; before the next start, restore a lost data file, otherwise reboot",
-        { "exception.message": reason },
-      ),
-    dataFileLost: (reason: Error) =>
-      log.error(
-        "the data file was lost; unless it was overwritten, copy it from this process before you stop it, as docs/operating.md says under Crashes",
-        { "exception.message": reason.message },
-      ),
-    walIndexLost: (reason: Error) =>
-      log.error("stopping without a checkpoint, since another process may write to the WAL; start it again", {
-        "exception.message": reason.message,
-      }),
-    presetIsStored: (preset: string, stored: string) =>
-      log.warn("a preset token has the secret of a stored token; only the preset's scope applies", {
-        "plant_store.preset_token": preset,
-        "plant_store.token": stored,
-      }),
-    usesNotWritten: (reason: unknown) =>
-      log.debug("the last uses of tokens could not be written", {
-        "exception.message": messageOf(reason),
-      }),
-    figureFailed: (figure: string, reason: unknown) =>
-      log.error("an overview figure could not be read", {
-        "plant_store.figure": figure,
-        "exception.message": messageOf(reason),
-      }),
     /** Called for every attempt; each reason is logged once. */
     databaseUnavailable(reason: string) {
-      if (reason !== unavailableReason)
-        log.error("database unavailable, retrying", { "exception.message": reason });
+      if (reason !== unavailableReason) log.error("database unavailable, retrying", because(reason));
       unavailableReason = reason;
     },
-    databaseOpened: () => log.info("database opened"),
-    plantsRewritten: (by: readonly string[]) =>
-      log.warn(
-        "the table plants has triggers or rules that may change or drop a plant before it is stored; docs/operating.md says under On PostgreSQL what clients then get",
-        { "plant_store.triggers": by.join(", ") },
-      ),
-    connectionLimitReached(closed: ClosedAtLimit) {
-      metrics.add(`closed-at-limit:${closed}`);
-      if (mayLogLimitReached())
-        log.warn("the connection limit is reached; a connection was closed for a new one", {
-          "plant_store.closed_connection": closed,
-        });
-    },
-    plainText: (address: string) =>
-      log.warn("tokens and plants are sent in plain text beyond this machine; set --tls-cert and --tls-key", {
-        "plant_store.address": address,
-      }),
-    certificateExpiresSoon: (expiresAtMs: number, days: number) =>
-      log.warn(`the TLS certificate expires in less than ${days} days; renew it, then restart the service`, {
-        "tls.server.not_after": isoTime(expiresAtMs),
-      }),
-    certificateExpired: (expiresAtMs: number) =>
-      log.warn("the TLS certificate has expired, and clients refuse it; renew it, then restart the service", {
-        "tls.server.not_after": isoTime(expiresAtMs),
-      }),
-    tokensChanged: (count: number) => log.debug("tokens reloaded", { "plant_store.token_count": count }),
-    tokensUnreadable: (reason: unknown) =>
-      log.error("tokens could not be read; keeping the known ones", {
-        "exception.message": messageOf(reason),
-      }),
-    providerUnavailable: (reason: string) =>
-      log.error("identity provider unavailable, retrying; tokens with known keys are accepted", {
-        "exception.message": reason,
-      }),
-    providerAvailable: () => log.info("identity provider available again"),
-    stopping: (reason: string) =>
-      log.info("stopping: finishing requests in flight", { "plant_store.stop_reason": reason }),
-    drainTimedOut: () => log.warn("drain timeout reached; open connections were closed"),
-    backupCutOff: () => log.warn("a backup is cut off; a later backup removes what it leaves"),
-    // A PostgreSQL may be set to acknowledge what is not on its disk yet.
-    stopped: (engine: "sqlite" | "postgres") =>
-      log.info(`stopped; every acknowledged plant is ${engine === "sqlite" ? "on disk" : "stored"}`),
   };
+}
+
+/** An event that is only logged; what its parameters make of it. */
+interface Row<Args extends readonly unknown[]> {
+  readonly level: Level;
+  readonly message: string | ((...args: Args) => string);
+  readonly fields: ((...args: Args) => LogFields) | undefined;
+}
+
+function row<Args extends readonly unknown[] = []>(
+  level: Level,
+  message: Row<Args>["message"],
+  fields?: (...args: Args) => LogFields,
+): Row<Args> {
+  return { level, message, fields };
+}
+
+type Logged<Rows> = {
+  [Name in keyof Rows]: Rows[Name] extends Row<infer Args> ? (...args: Args) => void : never;
+};
+
+/** A function for each row, which writes its line. */
+function logWith<Rows extends Readonly<Record<string, Row<never>>>>(log: Log, rows: Rows): Logged<Rows> {
+  const functions = Object.entries(rows).map(([name, { level, message, fields }]) => [
+    name,
+    (...args: never) =>
+      log[level](typeof message === "string" ? message : message(...args), fields?.(...args)),
+  ]);
+  return Object.fromEntries(functions);
 }
 
 /** Returns whether another line may be written this second; the first call in a later second logs how many were not. */
@@ -230,7 +291,7 @@ function createLineLimit(
 }
 
 function exceptionFields(error: unknown): LogFields {
-  if (!(error instanceof Error)) return { "exception.message": messageOf(error) };
+  if (!(error instanceof Error)) return because(error);
   return {
     "exception.type": error.name,
     "exception.message": error.message,

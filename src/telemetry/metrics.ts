@@ -1,3 +1,59 @@
+// The bounds reach from a commit on a fast NVMe disk to the time after which clients give up.
+const secondsBounds = [
+  0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
+];
+// The bounds reach up to the intake's largest batch.
+const plantsBounds = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
+
+const counter = (help: string) => ({ type: "counter", help }) as const;
+const gauge = (help: string) => ({ type: "gauge", help }) as const;
+const histogram = (bounds: readonly number[], help: string) => ({ type: "histogram", bounds, help }) as const;
+
+/** Every metric, in the order of the page. docs/monitor.md, the dashboard and the alerts are tested against this table. */
+export const metricFamilies = {
+  plant_store_build_info: gauge("Always 1; the labels have the version, runtime and engine."),
+  plant_store_ready: gauge("1 while /readyz returns 200."),
+  plant_store_start_time_seconds: gauge("When this process started serving."),
+  plant_store_plants_created_total: counter("Plants stored by this process."),
+  plant_store_plants_replayed_total: counter("Plants that were stored already."),
+  plant_store_pending_plants: gauge("Plants waiting to be written."),
+  plant_store_request_duration_seconds: histogram(
+    secondsBounds,
+    "From the head of a request on the public listener to its response, by outcome.",
+  ),
+  plant_store_refusals_total: counter("Error responses, by listener and number."),
+  plant_store_batches_total: counter("Transactions that plants were stored in."),
+  plant_store_batch_plants: histogram(plantsBounds, "Plants in one batch."),
+  plant_store_commit_duration_seconds: histogram(
+    secondsBounds,
+    "From the start of a batch's transaction until it is durable.",
+  ),
+  plant_store_fsync_duration_seconds: histogram(
+    secondsBounds,
+    "Fsyncs on SQLite: of the WAL (except on Linux, the COMMIT with it), and of the data file in a checkpoint.",
+  ),
+  plant_store_checkpoints_total: counter("Checkpoints of the WAL."),
+  plant_store_checkpoint_failures_total: counter("Checkpoints that failed."),
+  plant_store_connections: gauge("Open connections, by listener."),
+  plant_store_idle_connections_closed_total: counter(
+    "Idle or new connections closed because the connection limit was reached.",
+  ),
+  plant_store_connections_closed_at_limit_total: counter(
+    "Other connections closed because the connection limit was reached, by reason.",
+  ),
+  plant_store_tokens: gauge("Stored tokens, by state."),
+  plant_store_data_bytes: gauge("The size of the data file."),
+  plant_store_wal_bytes: gauge("The size of the WAL."),
+  plant_store_disk_free_bytes: gauge("The space left on their disk."),
+  plant_store_last_backup_timestamp_seconds: gauge("When the last good backup was started."),
+  plant_store_tls_certificate_expiry_timestamp_seconds: gauge("When the TLS certificate in use expires."),
+  process_cpu_seconds_total: counter("User and system CPU time."),
+  process_resident_memory_bytes: gauge("Resident memory."),
+  process_open_fds: gauge("Open file descriptors."),
+  process_max_fds: gauge("The limit of open file descriptors."),
+  process_start_time_seconds: gauge("When the process was started."),
+} as const;
+
 /** What became of a request, for its duration. The refusals are grouped by who has to act. */
 export const requestOutcomes = [
   "created",
@@ -20,63 +76,54 @@ export type RequestOutcome = (typeof requestOutcomes)[number];
 export type ClosedAtLimit = "stranger" | "slow" | "idle";
 /** What the log, the metrics and the console call a listener. */
 export type ListenerName = "public" | "operator";
-/** The counters whose name ends with a number count the error responses of a listener that have that number. */
-export type CounterName =
-  | "created"
-  | "replayed"
-  | "batches"
-  | "checkpoints"
-  | "checkpoint-failures"
-  | `closed-at-limit:${ClosedAtLimit}`
-  | `${ListenerName}:${number}`;
-/** What is set to its current value, and not counted. */
-export type GaugeName = `connections:${ListenerName}`;
-export type HistogramName =
-  | `request:${RequestOutcome}`
-  | "commit"
-  | "fsync:wal"
-  | "fsync:data"
-  | "batch-plants";
 
-// The bounds reach from a commit on a fast NVMe disk to the time after which clients give up.
-const secondsBounds = [
-  0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
-];
-// The bounds reach up to the intake's largest batch.
-const plantsBounds = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
+type MetricName = keyof typeof metricFamilies;
+/** A counter or a gauge has a value; one that is undefined is not on the page. */
+interface Value {
+  value: number | undefined;
+}
+type Series<Name extends MetricName> = (typeof metricFamilies)[Name]["type"] extends "histogram"
+  ? Histogram
+  : (typeof metricFamilies)[Name]["type"] extends "counter"
+    ? Counter
+    : Value;
+/** Their values are our own words and numbers, so none needs escaping. */
+type Labels = Readonly<Record<string, string>>;
 
-/** The counters, gauges and histograms that the service records while it runs, by name. */
+type Family = Map<string, Value | Histogram>;
+const names = Object.keys(metricFamilies) as MetricName[];
+
+/** The metrics of one service: what it counts and measures, and the page of it. */
 export class Metrics {
-  readonly #values = new Map<CounterName | GaugeName, number>();
-  readonly #histograms = new Map<HistogramName, Histogram>();
+  /** The series of each metric, by their labels as text. */
+  readonly #families = Object.fromEntries(names.map((name) => [name, new Map()])) as Record<
+    MetricName,
+    Family
+  >;
 
-  add(name: CounterName, count = 1): void {
-    this.#values.set(name, this.value(name) + count);
+  /** The series of these labels. It is on the page from its first use on. */
+  series<Name extends MetricName>(name: Name, labels: Labels = {}): Series<Name> {
+    const family = this.#families[name];
+    const key = formatLabels(labels);
+    const known = family.get(key);
+    if (known !== undefined) return known as Series<Name>;
+    const series = newSeries(name);
+    family.set(key, series);
+    return series as Series<Name>;
   }
 
-  set(name: GaugeName, value: number): void {
-    this.#values.set(name, value);
-  }
-
-  /** 0 if nothing was counted or set under this name. */
-  value(name: CounterName | GaugeName): number {
-    return this.#values.get(name) ?? 0;
-  }
-
-  histogram(name: HistogramName): Histogram {
-    const known = this.#histograms.get(name);
-    if (known !== undefined) return known;
-    const histogram = new Histogram(name === "batch-plants" ? plantsBounds : secondsBounds);
-    this.#histograms.set(name, histogram);
-    return histogram;
+  /** The page, in Prometheus' text format. A metric without values is left out. */
+  format(): string {
+    return names.map((name) => formatFamily(name, this.#families[name])).join("");
   }
 }
 
-export interface Observations {
-  /** Each bound, with the number of observations up to it. */
-  readonly buckets: readonly (readonly [bound: number, count: number])[];
-  readonly sum: number;
-  readonly count: number;
+export class Counter {
+  value = 0;
+
+  add(count = 1): void {
+    this.value += count;
+  }
 }
 
 /** Observations in buckets. Costs nanoseconds, since creates pay for it. */
@@ -99,12 +146,53 @@ export class Histogram {
     this.#sum += value;
   }
 
-  observed(): Observations {
-    let count = 0;
-    const buckets = this.#bounds.map((bound, index) => {
-      count += this.#counts[index] as number;
-      return [bound, count] as const;
-    });
-    return { buckets, sum: this.#sum, count: count + (this.#counts.at(-1) as number) };
+  get count(): number {
+    return this.#counts.reduce((sum, count) => sum + count, 0);
   }
+
+  /** Its lines on the page; each bucket has all observations up to its bound. */
+  format(name: string, labels: string): string {
+    let upTo = 0;
+    const buckets = this.#bounds.map((bound, index) => {
+      upTo += this.#counts[index] as number;
+      return formatLine(`${name}_bucket`, joinLabels(labels, `le="${bound}"`), upTo);
+    });
+    return [
+      ...buckets,
+      formatLine(`${name}_bucket`, joinLabels(labels, 'le="+Inf"'), this.count),
+      formatLine(`${name}_sum`, labels, this.#sum),
+      formatLine(`${name}_count`, labels, this.count),
+    ].join("");
+  }
+}
+
+function newSeries(name: MetricName): Value | Histogram {
+  const family = metricFamilies[name];
+  if (family.type === "histogram") return new Histogram(family.bounds);
+  return family.type === "counter" ? new Counter() : { value: undefined };
+}
+
+function formatFamily(name: MetricName, family: Family): string {
+  const { type, help } = metricFamilies[name];
+  const lines = Array.from(family, ([labels, series]) => formatSeries(name, labels, series)).join("");
+  return lines === "" ? "" : `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines}`;
+}
+
+function formatSeries(name: string, labels: string, series: Value | Histogram): string {
+  if (series instanceof Histogram) return series.format(name, labels);
+  return series.value === undefined ? "" : formatLine(name, labels, series.value);
+}
+
+function formatLine(name: string, labels: string, value: number): string {
+  return `${name}${labels === "" ? "" : `{${labels}}`} ${value}\n`;
+}
+
+function formatLabels(labels: Labels): string {
+  return Object.entries(labels)
+    .map(([label, value]) => `${label}="${value}"`)
+    .join(",");
+}
+
+function joinLabels(labels: string, last: string): string {
+  return labels === "" ? last : `${labels},${last}`;
 }

@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import packageFile from "../../package.json" with { type: "json" };
-import { metricFamilies } from "../../src/operator/metrics.ts";
+import { metricFamilies } from "../../src/telemetry/metrics.ts";
 import { eventually } from "../support/eventually.ts";
 import { lacksProgram } from "../support/lacks.ts";
 import { mintToken, operatorFetch, operatorPost } from "../support/operator-requests.ts";
