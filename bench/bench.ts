@@ -7,8 +7,9 @@ import { disks } from "./disks.ts";
 import { growth } from "./growth.ts";
 import { type Bench, benchOptions, MisusedError } from "./options.ts";
 import { postgres } from "./postgres.ts";
+import { scale } from "./scale.ts";
 
-const benches: Readonly<Record<string, Bench>> = { creates, disks, compare, postgres, growth };
+const benches: Readonly<Record<string, Bench>> = { creates, disks, compare, postgres, scale, growth };
 const [name = "", ...args] = process.argv.slice(2);
 const bench = benches[name];
 if (bench === undefined) {

@@ -93,15 +93,32 @@ function readPackages(lockFile: string): Record<string, LockedPackage> {
   return JSON.parse(readFileSync(lockFile, "utf8")).packages;
 }
 
-function startNginx(binary: string): Promise<Server> {
+export const hasNginx = nginx !== undefined;
+
+/** nginx in front of nodes on these ports, as deploy/nginx.conf sets it up. */
+export function startProxy(ports: readonly number[]): Promise<Server> {
+  const nodes = ports.map((port) => `server 127.0.0.1:${port} max_fails=0;`).join(" ");
+  return startNginx(
+    nginx ?? "",
+    `proxy_pass http://nodes; proxy_http_version 1.1; proxy_set_header Connection "";
+     proxy_next_upstream error timeout non_idempotent; proxy_next_upstream_tries 2;`,
+    `upstream nodes { ${nodes} keepalive 256; keepalive_requests 1000000000; keepalive_timeout 60s; }`,
+  );
+}
+
+function startNginx(
+  binary: string,
+  location = `return 200 '{"name":"Fern","tag":"indoor"}';`,
+  upstream = "",
+): Promise<Server> {
   return start("nginx", {
     command: (port, folder) => {
       const configuration = [
-        "daemon off; worker_processes 1; pid nginx.pid; error_log stderr error;",
-        "events { worker_connections 1024; }",
+        "daemon off; worker_processes 1; pid nginx.pid; error_log stderr crit;",
+        "events { worker_connections 2048; }",
         "http { access_log off; keepalive_requests 1000000000; default_type application/json; client_body_temp_path body;",
-        "proxy_temp_path p; fastcgi_temp_path f; uwsgi_temp_path u; scgi_temp_path s;",
-        `server { listen 127.0.0.1:${port}; location /plants { return 200 '{"name":"Fern","tag":"indoor"}'; } } }`,
+        `proxy_temp_path p; fastcgi_temp_path f; uwsgi_temp_path u; scgi_temp_path s; ${upstream}`,
+        `server { listen 127.0.0.1:${port}; location /plants { ${location} } } }`,
       ];
       writeFileSync(join(folder, "nginx.conf"), configuration.join("\n"));
       return [binary, "-p", folder, "-c", "nginx.conf"];
