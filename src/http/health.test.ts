@@ -3,6 +3,7 @@ import { fake } from "../../test/support/fake.ts";
 import { startListener } from "../../test/support/test-listener.ts";
 import { Gate } from "../access/gate.ts";
 import type { Intake } from "../plants/intake.ts";
+import { refusalsOf } from "../telemetry/metrics.ts";
 import { catalogue } from "./error-catalogue.ts";
 import { Readiness } from "./health.ts";
 
@@ -32,11 +33,10 @@ test.each([
     expect(response.headers.get("retry-after")).toBe("1");
     expect(await response.json()).toEqual({ error, message });
     const { metrics } = listener;
-    const refused = { listener: "public", error: String(error) };
-    expect(metrics.series("plant_store_refusals_total", refused).value).toBe(0);
+    expect(refusalsOf(metrics, "public", error).value).toBe(0);
     expect(listener.events.refusedSenders.list()).toEqual([]);
     const timed = (outcome: string) =>
-      metrics.series("plant_store_request_duration_seconds", { outcome }).count;
+      metrics.series("plant_store_request_duration_seconds", `outcome="${outcome}"`).count;
     expect(timed("unavailable")).toBe(0);
     expect(timed("other")).toBe(1);
     expect(listener.lines).toEqual([]);

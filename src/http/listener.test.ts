@@ -9,6 +9,7 @@ import type { JwtRefusal, JwtVerifier } from "../access/jwt-verifier.ts";
 import type { JwtCaller } from "../access/provider-keys.ts";
 import { digestOf } from "../access/token-secret.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
+import { refusalsOf } from "../telemetry/metrics.ts";
 import { route } from "./route.ts";
 import type { StreamedResponse } from "./streaming.ts";
 
@@ -93,8 +94,7 @@ test("a request is no longer awaited once its client has gone, which is no wrong
   // What the verifier returns if nobody waits.
   decide("bad-credentials");
   expect((await sendRaw(port, [get(secret)])).text).toStartWith("HTTP/1.1 200 ");
-  const refused = { listener: "public", error: "40102" };
-  expect(metrics.series("plant_store_refusals_total", refused).value).toBe(0);
+  expect(refusalsOf(metrics, "public", 40102).value).toBe(0);
 });
 
 describe("a body whose JWT was accepted with the head", () => {

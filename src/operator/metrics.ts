@@ -6,7 +6,7 @@ import type { Readiness } from "../http/health.ts";
 import { type Route, route } from "../http/route.ts";
 import type { Intake } from "../plants/intake.ts";
 import { descriptorLimit } from "../system/descriptor-limit.ts";
-import type { Metrics } from "../telemetry/metrics.ts";
+import { type Metrics, refusalsOf } from "../telemetry/metrics.ts";
 import type { OperatedStore } from "./operator-dependencies.ts";
 
 /** What is read on each scrape. */
@@ -26,7 +26,7 @@ const kindsOf = { public: publicKinds, operator: Object.keys(catalogue) as Error
 export function metricsRoute(sources: MetricSources): Route {
   const { metrics, store, startedAtMs } = sources;
   addCounters(metrics, store.engine);
-  const build = { version: packageFile.version, runtime: navigator.userAgent, engine: store.engine };
+  const build = `version="${packageFile.version}",runtime="${navigator.userAgent}",engine="${store.engine}"`;
   metrics.series("plant_store_build_info", build).value = 1;
   metrics.series("plant_store_start_time_seconds").value = startedAtMs / 1000;
   metrics.series("process_start_time_seconds").value = performance.timeOrigin / 1000;
@@ -39,10 +39,9 @@ export function metricsRoute(sources: MetricSources): Route {
 /** They are on the page before they count for the first time: Prometheus sees no increase from nothing to 1. */
 function addCounters(metrics: Metrics, engine: OperatedStore["engine"]): void {
   for (const listener of ["public", "operator"] as const)
-    for (const kind of kindsOf[listener])
-      metrics.series("plant_store_refusals_total", { listener, error: String(catalogue[kind].error) });
+    for (const kind of kindsOf[listener]) refusalsOf(metrics, listener, catalogue[kind].error);
   if (engine !== "sqlite") return;
-  for (const file of ["wal", "data"]) metrics.series("plant_store_fsync_duration_seconds", { file });
+  for (const file of ["wal", "data"]) metrics.series("plant_store_fsync_duration_seconds", `file="${file}"`);
   metrics.series("plant_store_checkpoints_total");
   metrics.series("plant_store_checkpoint_failures_total");
 }
@@ -63,7 +62,9 @@ async function readValues(sources: MetricSources): Promise<void> {
   metrics.series("plant_store_pending_plants").value = intake.pending;
   const states = tokens?.map((token) => tokenState(token, Date.now()));
   for (const state of ["live", "expired", "revoked"])
-    metrics.series("plant_store_tokens", { state }).value = states?.filter((one) => one === state).length;
+    metrics.series("plant_store_tokens", `state="${state}"`).value = states?.filter(
+      (one) => one === state,
+    ).length;
 
   metrics.series("plant_store_data_bytes").value = disk?.bytes;
   metrics.series("plant_store_wal_bytes").value = disk?.walBytes;

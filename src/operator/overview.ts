@@ -6,7 +6,7 @@ import { type Route, route } from "../http/route.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import { waitAtMost } from "../retry/wait-at-most.ts";
 import type { Events } from "../telemetry/events.ts";
-import type { Metrics } from "../telemetry/metrics.ts";
+import { type Metrics, refusalsOf } from "../telemetry/metrics.ts";
 import { hourMs, minuteMs } from "../text/duration.ts";
 import { isoTime } from "../text/time.ts";
 import type { OperatedStore } from "./operator-dependencies.ts";
@@ -106,10 +106,7 @@ async function timeOfLastBackup(store: OperatedStore): Promise<string | null | u
 function presentRefusalCounts(metrics: Metrics): readonly RefusalCountJson[] {
   return publicKinds
     .map((kind) => catalogue[kind])
-    .map(({ error, when }) => {
-      const labels = { listener: "public", error: String(error) };
-      return { error, reason: when, count: metrics.series("plant_store_refusals_total", labels).value };
-    })
+    .map(({ error, when }) => ({ error, reason: when, count: refusalsOf(metrics, "public", error).value }))
     .filter(({ count }) => count > 0)
     .sort((one, other) => other.count - one.count);
 }

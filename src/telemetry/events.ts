@@ -2,7 +2,7 @@ import { messageOf } from "../system/errors.ts";
 import { isoTime } from "../text/time.ts";
 import type { Level, Log, LogFields } from "./log.ts";
 import type { ClosedAtLimit, Histogram, ListenerName, Metrics, RequestOutcome } from "./metrics.ts";
-import { requestOutcomes } from "./metrics.ts";
+import { refusalsOf, requestOutcomes } from "./metrics.ts";
 import { RecentRefusals } from "./recent-refusals.ts";
 import { RefusedSenders, type SentError } from "./refused-senders.ts";
 
@@ -142,14 +142,14 @@ export function createEvents(log: Log, metrics: Metrics, now: () => number) {
   const durations = Object.fromEntries(
     requestOutcomes.map((outcome) => [
       outcome,
-      metrics.series("plant_store_request_duration_seconds", { outcome }),
+      metrics.series("plant_store_request_duration_seconds", `outcome="${outcome}"`),
     ]),
   ) as Record<RequestOutcome, Histogram>;
 
   const closedAtLimit = {
     idle: metrics.series("plant_store_idle_connections_closed_total"),
-    stranger: metrics.series("plant_store_connections_closed_at_limit_total", { reason: "stranger" }),
-    slow: metrics.series("plant_store_connections_closed_at_limit_total", { reason: "slow" }),
+    stranger: metrics.series("plant_store_connections_closed_at_limit_total", 'reason="stranger"'),
+    slow: metrics.series("plant_store_connections_closed_at_limit_total", 'reason="slow"'),
   };
 
   // What the console shows of the error responses.
@@ -193,13 +193,13 @@ export function createEvents(log: Log, metrics: Metrics, now: () => number) {
     },
     requestTimed: (outcome: RequestOutcome, tookMs: number) => durations[outcome].observe(tookMs / 1000),
     synced: (file: "wal" | "data", tookMs: number) =>
-      metrics.series("plant_store_fsync_duration_seconds", { file }).observe(tookMs / 1000),
+      metrics.series("plant_store_fsync_duration_seconds", `file="${file}"`).observe(tookMs / 1000),
     checkpointed: (hasSucceeded: boolean) =>
       metrics
         .series(hasSucceeded ? "plant_store_checkpoints_total" : "plant_store_checkpoint_failures_total")
         .add(),
     connections(listener: ListenerName, open: number) {
-      metrics.series("plant_store_connections", { listener }).value = open;
+      metrics.series("plant_store_connections", `listener="${listener}"`).value = open;
     },
     connectionLimitReached(closed: ClosedAtLimit) {
       closedAtLimit[closed].add();
@@ -211,8 +211,7 @@ export function createEvents(log: Log, metrics: Metrics, now: () => number) {
     /** Called for every error response, logged or not. */
     errorSent(sent: SentError) {
       const atMs = now();
-      const labels = { listener: sent.listener, error: String(sent.error) };
-      metrics.series("plant_store_refusals_total", labels).add();
+      refusalsOf(metrics, sent.listener, sent.error).add();
       if (sent.listener === "public") refusals.add(atMs);
       refusedSenders.record(sent, atMs);
     },

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Metrics } from "./metrics.ts";
+import { Metrics, refusalsOf } from "./metrics.ts";
 
 test("a histogram has cumulative buckets with inclusive bounds, and the sum and count of all values", () => {
   const metrics = new Metrics();
@@ -21,7 +21,7 @@ test("a histogram has cumulative buckets with inclusive bounds, and the sum and 
 test("a value that could not be read is not on the page, and a counter is from its first use", () => {
   const metrics = new Metrics();
   metrics.series("plant_store_ready").value = undefined;
-  metrics.series("plant_store_refusals_total", { listener: "public", error: "40401" });
+  refusalsOf(metrics, "public", 40401);
   expect(metrics.format()).not.toContain("plant_store_ready");
   expect(metrics.format()).toEndWith('\nplant_store_refusals_total{listener="public",error="40401"} 0\n');
 });

@@ -87,28 +87,25 @@ type Series<Name extends MetricName> = (typeof metricFamilies)[Name]["type"] ext
   : (typeof metricFamilies)[Name]["type"] extends "counter"
     ? Counter
     : Value;
-/** Their values are our own words and numbers, so none needs escaping. */
-type Labels = Readonly<Record<string, string>>;
 
 type Family = Map<string, Value | Histogram>;
 const names = Object.keys(metricFamilies) as MetricName[];
 
 /** The metrics of one service: what it counts and measures, and the page of it. */
 export class Metrics {
-  /** The series of each metric, by their labels as text. */
+  /** The series of each metric, by their labels. */
   readonly #families = Object.fromEntries(names.map((name) => [name, new Map()])) as Record<
     MetricName,
     Family
   >;
 
-  /** The series of these labels. It is on the page from its first use on. */
-  series<Name extends MetricName>(name: Name, labels: Labels = {}): Series<Name> {
+  /** The series of these labels, which are written as on the page. It is there from its first use on. */
+  series<Name extends MetricName>(name: Name, labels = ""): Series<Name> {
     const family = this.#families[name];
-    const key = formatLabels(labels);
-    const known = family.get(key);
+    const known = family.get(labels);
     if (known !== undefined) return known as Series<Name>;
     const series = newSeries(name);
-    family.set(key, series);
+    family.set(labels, series);
     return series as Series<Name>;
   }
 
@@ -116,6 +113,11 @@ export class Metrics {
   format(): string {
     return names.map((name) => formatFamily(name, this.#families[name])).join("");
   }
+}
+
+/** The error responses of a listener with that number. */
+export function refusalsOf(metrics: Metrics, listener: ListenerName, error: number): Counter {
+  return metrics.series("plant_store_refusals_total", `listener="${listener}",error="${error}"`);
 }
 
 export class Counter {
@@ -185,12 +187,6 @@ function formatSeries(name: string, labels: string, series: Value | Histogram): 
 
 function formatLine(name: string, labels: string, value: number): string {
   return `${name}${labels === "" ? "" : `{${labels}}`} ${value}\n`;
-}
-
-function formatLabels(labels: Labels): string {
-  return Object.entries(labels)
-    .map(([label, value]) => `${label}="${value}"`)
-    .join(",");
 }
 
 function joinLabels(labels: string, last: string): string {
