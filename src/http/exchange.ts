@@ -293,7 +293,7 @@ export class Exchange implements BodyReceiver, LoggedRequest {
   deny(reason: Denied, scope: Scope): void {
     // The credentials are known, so the log names the caller.
     if (reason === "lacks-scope") this.#caller = this.#shared.gate.identify(this.header("authorization"));
-    const { kind, message, headers } = deniedError(reason, scope);
+    const { kind, message, headers } = deniedError(reason, scope, this.header("authorization"));
     this.respondError(kind, message, headers);
   }
 

@@ -25,4 +25,6 @@ test("a denied caller gets the challenge of RFC 6750, unless its credentials are
     expect(error.headers["WWW-Authenticate"]).toBe(challenge);
   }
   expect(deniedError("lacks-scope", "operator").message).toBe("The token lacks the scope operator.");
+  const withoutScheme = deniedError("no-credentials", "operator", "pst_0123456789");
+  expect(withoutScheme.message).toEndWith('the word "Bearer" is missing before the token.');
 });

@@ -27,12 +27,15 @@ export function overRateError(waitMs: number, limit = "This token is over its ra
   return new HttpError("over-rate", message, { "Retry-After": String(seconds) });
 }
 
+const withoutScheme =
+  'The Authorization header must be Bearer <ACCESS_TOKEN>, but the word "Bearer" is missing before the token.';
+
 /** The error of a caller that the gate does not accept for a scope, with RFC 6750's challenge to its credentials. */
-export function deniedError(reason: Denied, scope: Scope): HttpError {
+export function deniedError(reason: Denied, scope: Scope, authorization?: string): HttpError {
   const realm = 'Bearer realm="plant-store"';
   switch (reason) {
     case "no-credentials":
-      return new HttpError(reason, undefined, { "WWW-Authenticate": realm });
+      return new HttpError(reason, authorization && withoutScheme, { "WWW-Authenticate": realm });
     case "bad-credentials":
       return new HttpError(reason, undefined, { "WWW-Authenticate": `${realm}, error="invalid_token"` });
     case "lacks-scope":
