@@ -24,23 +24,18 @@ const kindsOf = { public: publicKinds, operator: Object.keys(catalogue) as Error
 
 /** The metrics for Prometheus. */
 export function metricsRoute(sources: MetricSources): Route {
-  const { metrics, store, startedAtMs } = sources;
-  addCounters(metrics, store.engine);
-  const build = `version="${packageFile.version}",runtime="${navigator.userAgent}",engine="${store.engine}"`;
-  metrics.series("plant_store_build_info", build).value = 1;
-  metrics.series("plant_store_start_time_seconds").value = startedAtMs / 1000;
-  metrics.series("process_start_time_seconds").value = performance.timeOrigin / 1000;
   return route("GET", "/metrics", "metrics", async (exchange) => {
+    addCounters(sources);
     await readValues(sources);
-    exchange.respond("text/plain; version=0.0.4; charset=utf-8", metrics.format());
+    exchange.respond("text/plain; version=0.0.4; charset=utf-8", sources.metrics.format());
   });
 }
 
 /** They are on the page before they count for the first time: Prometheus sees no increase from nothing to 1. */
-function addCounters(metrics: Metrics, engine: OperatedStore["engine"]): void {
+function addCounters({ metrics, store }: MetricSources): void {
   for (const listener of ["public", "operator"] as const)
     for (const kind of kindsOf[listener]) refusalsOf(metrics, listener, catalogue[kind].error);
-  if (engine !== "sqlite") return;
+  if (store.engine !== "sqlite") return;
   for (const file of ["wal", "data"]) metrics.series("plant_store_fsync_duration_seconds", `file="${file}"`);
   metrics.series("plant_store_checkpoints_total");
   metrics.series("plant_store_checkpoint_failures_total");
@@ -48,7 +43,7 @@ function addCounters(metrics: Metrics, engine: OperatedStore["engine"]): void {
 
 /** Reads what the service does not record while it runs. What cannot be read is undefined, and so is left out. */
 async function readValues(sources: MetricSources): Promise<void> {
-  const { store, intake, readiness, metrics, certificateExpiresAtMs } = sources;
+  const { store, intake, readiness, metrics, certificateExpiresAtMs, startedAtMs } = sources;
   const [state, canStore] = await Promise.all([readiness.check(), intake.canStore()]);
   const [disk, tokens, last, openDescriptors] = await Promise.all([
     orUndefined(store.archive.diskUsage()),
@@ -58,6 +53,9 @@ async function readValues(sources: MetricSources): Promise<void> {
     orUndefined(countDescriptors()),
   ]);
 
+  const build = `version="${packageFile.version}",runtime="${navigator.userAgent}",engine="${store.engine}"`;
+  metrics.series("plant_store_build_info", build).value = 1;
+  metrics.series("plant_store_start_time_seconds").value = startedAtMs / 1000;
   metrics.series("plant_store_ready").value = state === "ready" ? 1 : 0;
   metrics.series("plant_store_pending_plants").value = intake.pending;
   const states = tokens?.map((token) => tokenState(token, Date.now()));
@@ -73,6 +71,7 @@ async function readValues(sources: MetricSources): Promise<void> {
   metrics.series("plant_store_tls_certificate_expiry_timestamp_seconds").value =
     certificateExpiresAtMs && certificateExpiresAtMs / 1000;
 
+  metrics.series("process_start_time_seconds").value = performance.timeOrigin / 1000;
   const cpu = process.cpuUsage();
   metrics.series("process_cpu_seconds_total").value = (cpu.user + cpu.system) / 1e6;
   metrics.series("process_resident_memory_bytes").value = process.memoryUsage.rss();
