@@ -19,7 +19,7 @@ const configOf = (environment: Record<string, string>, secret = "a-token-of-the-
   readServiceConfig({ flags: {}, environment, readFile: () => secret });
 
 const variables = [
-  ...Object.values(settings).map(({ environment }) => environment),
+  ...Object.values(settings).map(({ variable }) => variable),
   ...Object.values(secrets).flatMap(({ variable }) => [variable, `${variable}_FILE`]),
   // Of Compose itself.
   "PLANT_STORE_HOST",

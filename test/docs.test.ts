@@ -59,8 +59,8 @@ test("the errors page has every error of the catalogue, word for word, and those
 });
 
 test("the settings page has every setting, word for word, and every secret", () => {
-  const known = Object.values(settings).map(({ flag, environment, default: text, help }) =>
-    [`--${flag}`, environment, text || "none", help].map((cell) => cell.replaceAll("`", "")),
+  const known = Object.values(settings).map(({ flag, variable, default: text, help }) =>
+    [`--${flag}`, variable, text || "none", help].map((cell) => cell.replaceAll("`", "")),
   );
   expect(rows("docs/configuration.md", /^`--/)).toEqual(known);
   const page = read("docs/configuration.md");

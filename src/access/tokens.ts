@@ -1,3 +1,4 @@
+import { Problem } from "../system/problem.ts";
 import { dayMs, hourMs } from "../text/duration.ts";
 import { isoSeconds } from "../text/time.ts";
 import type { AuditEntry, Origin } from "./audit.ts";
@@ -54,7 +55,7 @@ export interface TokenStore {
 }
 
 /** A token request that cannot be met; the message is for the operator. */
-export class TokenProblem extends Error {
+export class TokenProblem extends Problem {
   override readonly name = "TokenProblem";
 }
 

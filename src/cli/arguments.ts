@@ -1,5 +1,6 @@
+import { withoutPassword } from "../config/database.ts";
 import { secrets, settings } from "../config/settings.ts";
-import { withoutPassword } from "../config/values.ts";
+import { Problem } from "../system/problem.ts";
 import { describeInvalid, InvalidValue, type Parser } from "../text/parsers.ts";
 import { shellQuoted } from "../text/shell.ts";
 import { type Arguments, type Command, flagsOf, secretNamesOf } from "./command.ts";
@@ -10,13 +11,12 @@ import type { Terminal } from "./terminal.ts";
 const notFlag = /^(?:[^-]|-\d|-$|$)/;
 
 /** The command line is wrong. The message is one sentence without its full stop; the exit code is 2. */
-export class UsageError extends Error {
-  override readonly name = "UsageError";
+export class UsageError extends Problem {
   /** What was probably meant, as a question; empty if nothing is near. */
   readonly suggestion: string;
 
   constructor(message: string, meant?: string) {
-    super(message);
+    super(message, { exitCode: 2 });
     this.suggestion = meant === undefined ? "" : `Did you mean ${meant}?`;
   }
 }

@@ -1,5 +1,5 @@
 import type { ConfigSources } from "../config/read-config.ts";
-import { type SecretName, type SettingName, secrets, settingGroups, settings } from "../config/settings.ts";
+import { type SecretName, type SettingName, secrets, settingNames, settings } from "../config/settings.ts";
 import { eitherOf } from "../text/words.ts";
 import { bold, columnsOf, formatTerms, type Terminal, wrapped } from "./terminal.ts";
 
@@ -49,9 +49,6 @@ const firstCommands = [
 ] as const;
 
 export const jsonFlag: Flag = { help: "print JSON" };
-
-/** The settings of a command that has them all. */
-export const allSettings: readonly SettingName[] = Object.values(settingGroups).flat();
 
 /** The settings of every command that opens the store, on either engine. */
 export const storeSettings: readonly SettingName[] = ["database", "allowUnsafeDatabase"];
@@ -196,12 +193,15 @@ function flagGroups(command: Command): FlagGroup[] {
 }
 
 function settingLists(names: readonly SettingName[]): FlagGroup[] {
-  const flags = (of: readonly SettingName[]) => of.map((name) => settings[name].flag);
-  if (names === allSettings)
-    return Object.entries(settingGroups).map(([title, of]) => ({ title, note: "", names: flags(of) }));
-  const [first] = names;
-  const variable = first === undefined ? "" : settings[first].environment;
-  return [{ title: "Settings", note: `(also as variables, such as ${variable})`, names: flags(names) }];
+  const used = names.map((name) => settings[name]);
+  const flags = (of: typeof used) => of.map(({ flag }) => flag);
+  if (names === settingNames)
+    return Array.from(
+      Map.groupBy(used, ({ group }) => group),
+      ([title, of]) => ({ title, note: "", names: flags(of) }),
+    );
+  const note = `(also as variables, such as ${used[0]?.variable})`;
+  return [{ title: "Settings", note, names: flags(used) }];
 }
 
 function commandRows(commands: Readonly<Record<string, Command>>): [term: string, meaning: string][] {

@@ -1,5 +1,11 @@
-import { collectServiceConfig, type EffectiveSetting, unknownVariables } from "../config/read-config.ts";
-import { allSecrets, allSettings, type Command, jsonFlag } from "./command.ts";
+import {
+  type EffectiveSetting,
+  effectiveSettings,
+  readServiceConfig,
+  unknownVariables,
+} from "../config/read-config.ts";
+import { settingNames } from "../config/settings.ts";
+import { allSecrets, type Command, jsonFlag } from "./command.ts";
 import { type Column, formatTable } from "./table.ts";
 import { escapeInvisible, printJson, warn } from "./terminal.ts";
 
@@ -15,18 +21,18 @@ export const config: Command = {
   summary: "print the current settings and where each comes from",
   examples: ["plant-store config", "PLANT_STORE_LISTEN=0.0.0.0:8080 plant-store config --json"],
   flags: { json: jsonFlag },
-  settings: allSettings,
+  settings: settingNames,
   secrets: allSecrets,
   async run(args, terminal) {
-    const found = collectServiceConfig(args.sources);
+    const effective = effectiveSettings(args.sources);
     if (args.has("json")) {
-      printJson(terminal, found.effective);
+      printJson(terminal, effective);
     } else {
-      terminal.out(`${formatTable(columns, found.effective, terminal)}\n`);
+      terminal.out(`${formatTable(columns, effective, terminal)}\n`);
     }
     for (const name of unknownVariables(terminal.environment)) warn(terminal, `Unknown variable ${name}.`);
     // Validated after the listing, so that an invalid value is listed with its source before the error.
-    found.read();
+    readServiceConfig(args.sources);
     return 0;
   },
 };

@@ -1,8 +1,8 @@
+import { isDatabaseUrl } from "../config/database.ts";
 import { readStoreConfig } from "../config/read-config.ts";
 import type { Step } from "../plants/plant-backups.ts";
 import { type CopyCounts, copyStore } from "../storage/copy-store.ts";
 import { openForReading, openStore } from "../storage/open-store.ts";
-import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { refuseMissingFile } from "../storage/sqlite/data-file/data-file-path.ts";
 import { isSameFile } from "../storage/sqlite/data-file/inode.ts";
 import { formatCount, formatPlural } from "../text/counts.ts";

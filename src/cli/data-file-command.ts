@@ -1,8 +1,8 @@
 // What `backup`, `restore` and `verify` share: each works on data files, and not on PostgreSQL.
+import { isDatabaseUrl } from "../config/database.ts";
 import { readConfig } from "../config/read-config.ts";
 import { settings } from "../config/settings.ts";
 import type { OnStep, Step, StoreDigest } from "../plants/plant-backups.ts";
-import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { describeEachBlock } from "../storage/sqlite/blocks/blocks.ts";
 import type { BackupFile } from "../storage/sqlite/copying/backup.ts";
 import { formatCount, formatPlural } from "../text/counts.ts";

@@ -12,11 +12,12 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { localUser } from "../access/local-user.ts";
+import { isDatabaseUrl } from "../config/database.ts";
 import { readServiceConfig, type StoreConfig } from "../config/read-config.ts";
+import { settingNames } from "../config/settings.ts";
 import { formatAddress, listenProblem, refuseConflict, whyNotBound } from "../http/listen-address.ts";
 import { certificateState, readTlsFiles, renewalDays, type TlsPaths } from "../http/tls-files.ts";
 import { refuseGoneStore } from "../storage/open-store.ts";
-import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { realDataFile } from "../storage/sqlite/data-file/data-file-path.ts";
 import { hasWriter } from "../storage/sqlite/data-file/writer-lock.ts";
 import { diagnoseDataFile } from "../storage/sqlite/opening/diagnose-data-file.ts";
@@ -25,7 +26,7 @@ import type { Address } from "../system/ip-address.ts";
 import type { ListenerName } from "../telemetry/metrics.ts";
 import { formatBytes } from "../text/sizes.ts";
 import { isoTime } from "../text/time.ts";
-import { allSecrets, allSettings, type Command, jsonFlag } from "./command.ts";
+import { allSecrets, type Command, jsonFlag } from "./command.ts";
 import { escapeInvisible, formatColumns, formatTerms, printJson, type Terminal } from "./terminal.ts";
 
 /** What a check found. A check that throws has failed, for the reason in the message. */
@@ -85,7 +86,7 @@ export const doctor: Command = {
   summary: "check the disk, the store and the addresses that the service needs",
   examples: ["plant-store doctor", "plant-store doctor --database /var/lib/plant-store/plants.db --json"],
   flags: { json: jsonFlag },
-  settings: allSettings,
+  settings: settingNames,
   secrets: allSecrets,
   async run(args, terminal) {
     const findings: Finding[] = [];

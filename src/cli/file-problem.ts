@@ -1,16 +1,12 @@
 import { accessSync, constants } from "node:fs";
 import { describeFileError } from "../system/errors.ts";
+import { Problem } from "../system/problem.ts";
 
-/** A file cannot be read or written; the message has the reason. */
-export class FileProblem extends Error {
-  override readonly name = "FileProblem";
+export function fileProblem(done: "read" | "written", path: string, error: unknown): Problem {
+  return new Problem(`${path} cannot be ${done}: ${describeFileError(error)}.`);
 }
 
-export function fileProblem(done: "read" | "written", path: string, error: unknown): FileProblem {
-  return new FileProblem(`${path} cannot be ${done}: ${describeFileError(error)}.`);
-}
-
-/** Does not open the file: a pipe that is opened and closed again would end its writer. @throws FileProblem */
+/** Does not open the file: a pipe that is opened and closed again would end its writer. @throws Problem */
 export function refuseUnreadableFile(path: string): void {
   try {
     accessSync(path, constants.R_OK);
@@ -19,7 +15,7 @@ export function refuseUnreadableFile(path: string): void {
   }
 }
 
-/** Does work that only fails if that file cannot be written. @throws FileProblem */
+/** Does work that only fails if that file cannot be written. @throws Problem */
 export function orCannotBeWritten<Result>(path: string, work: () => Result): Result {
   try {
     return work();

@@ -17,7 +17,7 @@ const chunkBytes = 256 * 1024;
 
 /**
  * Opens the file, or standard input for `-`, and waits for its first bytes. A stop ends it early.
- * @throws FileProblem if it cannot be read, FormatError if it cannot be decompressed or must be converted first.
+ * @throws Problem if it cannot be read or decompressed, or must be converted first.
  */
 export async function openInput(file: string, terminal: Terminal, stop: AbortSignal): Promise<Input> {
   const isFile = file !== "-";

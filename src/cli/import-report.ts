@@ -72,7 +72,7 @@ export class RefusedFile implements Disposable {
     this.#file = orCannotBeWritten(path, () => openSync(path, "w", 0o600));
   }
 
-  /** A row that was too long to buffer is left out. @throws FileProblem */
+  /** A row that was too long to buffer is left out. @throws Problem */
   add({ source }: InputRow): void {
     if (source === undefined) return;
     if (this.#isJson) this.#write(this.#rows === 0 ? "[\n" : ",\n", source);
@@ -80,7 +80,7 @@ export class RefusedFile implements Disposable {
     this.#rows++;
   }
 
-  /** Completes the file: even without rows it can be imported. @throws FileProblem */
+  /** Completes the file: even without rows it can be imported. @throws Problem */
   finish(): void {
     if (this.#isJson) this.#write(this.#rows === 0 ? "[]\n" : "\n]\n");
     else this.#write(this.#headerOnce());

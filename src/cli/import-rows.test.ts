@@ -1,13 +1,14 @@
 import { expect, test } from "bun:test";
 import { RequestAborted } from "../client/plant-store-client.ts";
-import { BrokenFile, type InputRow } from "../files/input-row.ts";
+import type { InputRow } from "../files/input-row.ts";
+import { Problem } from "../system/problem.ts";
 import { type CreateRow, createNone, createRows, type RowOutcome } from "./import-rows.ts";
 
 const never = new AbortController().signal;
 
 async function* rows(count: number): AsyncGenerator<InputRow> {
   for (let line = 1; line <= count; line++) yield { line } as InputRow;
-  throw new BrokenFile("broken");
+  throw new Problem("broken");
 }
 
 /** Creates rows, the last of every 64 first: it needs 64 rows at a time, and accepts no more. */
@@ -27,7 +28,7 @@ test("outcomes come in the order of the file, before the reason why it cannot be
   const run = async () => {
     for await (const { row } of createRows(rows(100), createBackwards(), never)) lines.push(row.line);
   };
-  await expect(run()).rejects.toThrow(BrokenFile);
+  await expect(run()).rejects.toThrow(Problem);
   expect(lines).toEqual(Array.from({ length: 100 }, (_, index) => index + 1));
 });
 

@@ -1,17 +1,18 @@
 import { isRetryableStatus } from "../client/errors.ts";
 import { ServiceRefused, ServiceUnreachable } from "../client/plant-store-client.ts";
 import { type Config, readAccessToken, readConfig } from "../config/read-config.ts";
-import { ConfigProblem, parseBaseUrl } from "../config/values.ts";
+import { parseBaseUrl } from "../config/setting-parsers.ts";
 import { describeSource } from "../files/detect-source.ts";
-import { BrokenFile, type InputRow } from "../files/input-row.ts";
+import type { InputRow } from "../files/input-row.ts";
 import { detectFormat, type FileFormat, fileFormats, readRows, rowReaderFor } from "../files/read-rows.ts";
 import { reachableUrl } from "../http/listen-address.ts";
 import { isSameFile } from "../storage/sqlite/data-file/inode.ts";
 import { messageOf } from "../system/errors.ts";
+import { misuse, Problem } from "../system/problem.ts";
 import { countFrom, oneOf } from "../text/parsers.ts";
 import { readFlag, UsageError } from "./arguments.ts";
 import type { Arguments, Command } from "./command.ts";
-import { FileProblem, refuseUnreadableFile } from "./file-problem.ts";
+import { refuseUnreadableFile } from "./file-problem.ts";
 import { openInput } from "./import-input.ts";
 import { formatReport, RefusedFile, Tally } from "./import-report.ts";
 import {
@@ -105,9 +106,7 @@ function readOptions(args: Arguments): ImportOptions {
 function readTarget(args: Arguments, { baseUrl, listen, tls }: Config): ImportTarget {
   const token = readAccessToken(args.sources);
   if (token === undefined)
-    throw new ConfigProblem(
-      "Set PLANT_STORE_ACCESS_TOKEN. To create a token: plant-store token create --name NAME",
-    );
+    throw misuse("Set PLANT_STORE_ACCESS_TOKEN. To create a token: plant-store token create --name NAME");
   const configuredUrl = reachableUrl(baseUrl, { ...listen, isSecure: tls !== undefined });
   const url = readFlag(args, "url", parseBaseUrl)?.href ?? configuredUrl;
   const attemptsMax = readFlag(args, "attempts", countFrom(1, attemptsLimit));
@@ -214,21 +213,24 @@ async function countOutcomes(
 
 /** Why not every row has its outcome, and what to do; undefined if every row has. */
 function endingText({ tally, error, isInterrupted }: ImportResult, isDryRun: boolean): string | undefined {
-  const ending = isInterrupted ? `Interrupted after line ${tally.lastLine}.` : importFailureText(error);
+  const ending = isInterrupted
+    ? `Interrupted after line ${tally.lastLine}.`
+    : importFailureText(error, tally);
   if (ending === undefined || isDryRun) return ending;
   const again = isInterrupted || isRetryableError(error) ? "Run this again" : "Fix that and run this again";
   return `${ending} ${again}; it resumes.`;
 }
 
-function importFailureText(error: unknown): string | undefined {
+function importFailureText(error: unknown, { rows }: Tally): string | undefined {
   if (error === undefined) return undefined;
   if (error instanceof ServiceRefused) {
     const isToken = error.status === 401 || error.status === 403;
     const advice = isToken ? " Set PLANT_STORE_ACCESS_TOKEN to a token that may create plants." : "";
     return `The import stopped. ${error.message} (${error.error})${advice}`;
   }
-  const isExpected = [ServiceUnreachable, FileProblem, BrokenFile].some((type) => error instanceof type);
-  if (!isExpected) throw error;
+  // A file of which no row can be read was not imported in part: the problem is all there is to report.
+  const isPartial = error instanceof Problem && rows > 0;
+  if (!isPartial && !(error instanceof ServiceUnreachable)) throw error;
   return `The import stopped. ${messageOf(error)}`;
 }
 

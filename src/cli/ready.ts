@@ -1,5 +1,5 @@
 import { readConfig } from "../config/read-config.ts";
-import { parseBaseUrl } from "../config/values.ts";
+import { parseBaseUrl } from "../config/setting-parsers.ts";
 import { reachableUrl } from "../http/listen-address.ts";
 import { codeOf, messageOf } from "../system/errors.ts";
 import { readFlag } from "./arguments.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, mock, spyOn, test } from "bun:test";
 import { runInProcess } from "../../test/support/terminal.ts";
-import { TlsProblem } from "../http/tls-files.ts";
 import { OutcomeUnknown } from "../plants/plant-store.ts";
+import { misuse } from "../system/problem.ts";
 import { version } from "./version.ts";
 
 /** Runs a command that fails, and that fails again when it closes its store. */
@@ -20,7 +20,7 @@ async function runFailing(failure: Error, failureToClose: Error) {
 }
 
 describe("a failed command that cannot close its store", () => {
-  const known = new TlsProblem("no certificate");
+  const known = misuse("no certificate");
   const unknown = new OutcomeUnknown("fsync failed");
 
   test("leaves the store open if the outcome of closing it is unknown, and reports both", async () => {

@@ -1,15 +1,8 @@
-import { TokenProblem } from "../access/tokens.ts";
 import { secretFiles } from "../config/read-config.ts";
-import { ConfigProblem } from "../config/values.ts";
-import { FormatError } from "../files/input-row.ts";
-import { ListenProblem } from "../http/listen-address.ts";
-import { TlsProblem } from "../http/tls-files.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../plants/plant-store.ts";
 import { waitAtMost } from "../retry/wait-at-most.ts";
-import { DatabaseMisuse, DatabaseProblem } from "../storage/postgres/database-url.ts";
-import { DataFileProblem, LostWal } from "../storage/sqlite/data-file/data-file-problem.ts";
-import { DataFileLeftOpen } from "../storage/sqlite/data-file/left-open.ts";
 import { messageOf } from "../system/errors.ts";
+import { Problem } from "../system/problem.ts";
 import { withPriority } from "../telemetry/log.ts";
 import { capitalized, eitherOf } from "../text/words.ts";
 import { parseArguments, passwordWarnings, UsageError } from "./arguments.ts";
@@ -21,14 +14,12 @@ import { copy } from "./copy.ts";
 import { doctor } from "./doctor.ts";
 import { exportPlants } from "./export.ts";
 import { exposureWarnings } from "./exposed-files.ts";
-import { FileProblem } from "./file-problem.ts";
 import { importPlants } from "./import.ts";
 import { list } from "./list.ts";
-import { formatLostWal } from "./lost-wal.ts";
 import { ready } from "./ready.ts";
 import { restore } from "./restore.ts";
 import { serve } from "./serve.ts";
-import { PlantProblem, show } from "./show.ts";
+import { show } from "./show.ts";
 import { nearestWord } from "./suggestion.ts";
 import { escapeInvisible, interruptedCode, isInterruptedCode, type Terminal, warn } from "./terminal.ts";
 import { tokenCreate, tokenList, tokenRevoke, tokenRotate } from "./token.ts";
@@ -39,18 +30,6 @@ const exitCodes = { success: 0, failure: 1, usage: 2 } as const;
 const versionFlags = ["--version", "-v"];
 // Of a command that was interrupted, after which what it printed is lost if nobody has read it.
 const flushMsMax = 1000;
-// The message of an error in one of these two lists is all that the user needs.
-const misuses = [ConfigProblem, DatabaseMisuse, TlsProblem];
-const expectedErrors = [
-  TokenProblem,
-  ListenProblem,
-  DataFileProblem,
-  DatabaseProblem,
-  OutcomeUnknown,
-  FileProblem,
-  FormatError,
-  PlantProblem,
-];
 
 /** Every command by its name. */
 export const commands: Readonly<Record<string, Command>> = {
@@ -130,7 +109,7 @@ async function flushOutput(code: number, terminal: Terminal): Promise<number> {
 /** Whether the process must end without closing the store. If closing it failed after another failure, either may demand that. */
 function mustStayOpen(error: unknown): boolean {
   if (error instanceof SuppressedError) return mustStayOpen(error.error) || mustStayOpen(error.suppressed);
-  return error instanceof OutcomeUnknown || error instanceof DataFileLeftOpen;
+  return error instanceof OutcomeUnknown || (error instanceof Problem && error.keptOpen !== undefined);
 }
 
 function findCommand(args: readonly string[]): [string, Command] | undefined {
@@ -189,17 +168,15 @@ export function errorReport(
   }
   // The message may quote a file or a server.
   const message = escapeInvisible(messageOf(error));
-  const isUsageError = error instanceof UsageError;
-  if (isUsageError || misuses.some((type) => error instanceof type)) {
-    const hint = isUsageError ? helpHint(error, command) : "";
-    return { text: `plant-store: ${message}${hint}\n`, code: exitCodes.usage };
+  if (error instanceof Problem) {
+    const lines = [error.sentence, ...error.cases].map(escapeInvisible).join("\n  ");
+    const hint = error instanceof UsageError ? helpHint(error, command) : "";
+    return { text: `plant-store: ${lines}${hint}\n`, code: error.exitCode };
   }
-  if (error instanceof LostWal) return { text: formatLostWal(error), code: exitCodes.failure };
   // What a database server says begins with a small letter.
   if (error instanceof StoreUnavailable)
     return { text: `plant-store: ${capitalized(message)}\n`, code: exitCodes.failure };
-  if (expectedErrors.some((type) => error instanceof type))
-    return { text: `plant-store: ${message}\n`, code: exitCodes.failure };
+  if (error instanceof OutcomeUnknown) return { text: `plant-store: ${message}\n`, code: exitCodes.failure };
   // The stack is for the operator's terminal; no client sees it.
   const details = error instanceof Error ? error.stack : message;
   return { text: `plant-store: Internal error, please report it: ${details}\n`, code: exitCodes.failure };

@@ -1,13 +1,13 @@
 import packageFile from "../../package.json" with { type: "json" };
 import type { FirstToken } from "../access/first-token.ts";
+import { isDatabaseUrl } from "../config/database.ts";
 import { type Config, readServiceConfig, secretFiles, unknownVariables } from "../config/read-config.ts";
-import { secretNames } from "../config/settings.ts";
+import { secretNames, settingNames } from "../config/settings.ts";
 import type { Service } from "../service.ts";
-import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { createLog, type Level, type Log } from "../telemetry/log.ts";
 import { minuteMs } from "../text/duration.ts";
 import { passwordWarnings } from "./arguments.ts";
-import { type Arguments, allSecrets, allSettings, type Command } from "./command.ts";
+import { type Arguments, allSecrets, type Command } from "./command.ts";
 import { exposureWarnings } from "./exposed-files.ts";
 import { formatFirstToken, formatStartup } from "./startup-message.ts";
 import type { Terminal } from "./terminal.ts";
@@ -24,7 +24,7 @@ export const serve: Command = {
     "plant-store serve --listen 0.0.0.0:8080 --database /var/lib/plants.db",
     "PLANT_STORE_LISTEN=0.0.0.0:8080 plant-store serve",
   ],
-  settings: allSettings,
+  settings: settingNames,
   secrets: allSecrets,
 
   async run(args, terminal) {

@@ -2,16 +2,12 @@ import { readStoreConfig } from "../config/read-config.ts";
 import { parseId, presentPlant } from "../files/plant-json.ts";
 import type { StoredPlant } from "../plants/plant-archive.ts";
 import { openForReading } from "../storage/open-store.ts";
+import { Problem } from "../system/problem.ts";
 import { isoTime } from "../text/time.ts";
 import { parseArgument } from "./arguments.ts";
 import { type Command, storeSecrets, storeSettings } from "./command.ts";
 import { lostWalWarning } from "./lost-wal.ts";
 import { escapeInvisible, formatColumns, printJson, visibleText } from "./terminal.ts";
-
-/** The plant cannot be shown; the message has the reason. */
-export class PlantProblem extends Error {
-  override readonly name = "PlantProblem";
-}
 
 export const show: Command = {
   usage: "show ID",
@@ -25,7 +21,7 @@ export const show: Command = {
     const id = parseArgument("The id", args.positional, parseId);
     await using opened = await openForReading(readStoreConfig(args.sources), lostWalWarning(terminal));
     const plant = await opened.archive.find(id);
-    if (plant === undefined) throw new PlantProblem(`No plant has the id ${id}.`);
+    if (plant === undefined) throw new Problem(`No plant has the id ${id}.`);
     if (args.has("json")) printJson(terminal, presentPlant(plant));
     else terminal.out(`${formatColumns(details(plant))}\n`);
     return 0;

@@ -1,9 +1,8 @@
 import { resolve } from "node:path";
 import type { FirstToken } from "../access/first-token.ts";
+import { isDatabaseUrl, withoutPassword } from "../config/database.ts";
 import type { Config } from "../config/read-config.ts";
-import { withoutPassword } from "../config/values.ts";
 import type { Service } from "../service.ts";
-import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { shellQuoted } from "../text/shell.ts";
 import { bold, escapeInvisible, formatColumns, green, type Terminal } from "./terminal.ts";
 

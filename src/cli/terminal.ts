@@ -20,7 +20,7 @@ export interface Terminal {
   readonly out: (text: string) => void;
   /**
    * Writes much data to standard output: resolves when more can be written, or with false if the reader is gone.
-   * @throws FileProblem it cannot be written, such as to a full disk.
+   * @throws Problem it cannot be written, such as to a full disk.
    */
   readonly outWithBackpressure: (data: string | Uint8Array) => Promise<boolean>;
   /** Resolves as `outWithBackpressure` does, once everything that was written before is out. */

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { mintSecret } from "../access/token-secret.ts";
+import { Problem } from "../system/problem.ts";
 import { minuteMs } from "../text/duration.ts";
+import { isDatabaseUrl, withoutPassword } from "./database.ts";
 import { readConfig, readServiceConfig, unknownVariables } from "./read-config.ts";
-import { ConfigProblem, withoutPassword } from "./values.ts";
 
 const read = (
   flags: Record<string, string> = {},
@@ -87,15 +88,27 @@ describe("settings", () => {
     [{}, { PLANT_STORE_ACCESS_TOKEN: "x", PLANT_STORE_ACCESS_TOKEN_FILE: "y" }, "are both set"],
   ];
   test.each(wrong)("are refused if they are %j and %j", (flags, environment, message) => {
-    expect(() => read(flags, environment)).toThrow(ConfigProblem);
+    expect(() => read(flags, environment)).toThrow(Problem);
     expect(() => read(flags, environment)).toThrow(message);
   });
 
   test("are refused if a generated token has lost its end", () => {
     const truncated = mintSecret().slice(0, -3);
-    expect(() => read({}, { PLANT_STORE_ACCESS_TOKEN: truncated })).toThrow(ConfigProblem);
+    expect(() => read({}, { PLANT_STORE_ACCESS_TOKEN: truncated })).toThrow(Problem);
     expect(() => read({}, { PLANT_STORE_ACCESS_TOKEN: truncated })).toThrow("its checksum is wrong");
   });
+});
+
+test("a database URL begins with its scheme; anything else is a path", () => {
+  const texts = [
+    "postgres://x",
+    "postgresql://x/y",
+    "POSTGRES://x",
+    "postgres",
+    "data/postgres.db",
+    "./postgres:/x",
+  ];
+  expect(texts.filter(isDatabaseUrl)).toEqual(texts.slice(0, 3));
 });
 
 describe("the database's password", () => {

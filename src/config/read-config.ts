@@ -3,9 +3,17 @@ import type { OidcSettings } from "../access/jwt-verifier.ts";
 import type { Scope } from "../access/scopes.ts";
 import { bearerShape, digestOf, isMistyped, jwtShape } from "../access/token-secret.ts";
 import { describeFileError } from "../system/errors.ts";
-import { describeInvalid, InvalidValue, type Parser } from "../text/parsers.ts";
-import { groupOf, type SecretName, type Setting, type SettingName, secrets, settings } from "./settings.ts";
-import { ConfigProblem, withoutPassword } from "./values.ts";
+import { misuse } from "../system/problem.ts";
+import { describeInvalid, InvalidValue } from "../text/parsers.ts";
+import { withoutPassword } from "./database.ts";
+import {
+  type SecretName,
+  type Setting,
+  type SettingName,
+  secrets,
+  settingNames,
+  settings,
+} from "./settings.ts";
 
 /** The value of each setting. */
 type SettingValues = { readonly [Name in SettingName]: ReturnType<(typeof settings)[Name]["parse"]> };
@@ -32,9 +40,6 @@ export type ServiceConfig = StoreConfig & {
   readonly effective: readonly EffectiveSetting[];
 };
 
-/** Where the value of a setting came from. */
-export type SettingSource = "flag" | "environment" | "file" | "default";
-
 /** One line of `plant-store config`: what is in force, and where it came from. Secrets are listed without their value. */
 export interface EffectiveSetting {
   readonly name: string;
@@ -43,7 +48,8 @@ export interface EffectiveSetting {
   /** What it is for, in one phrase. */
   readonly meaning: string;
   readonly value: string;
-  readonly source: SettingSource;
+  /** Where the value came from. */
+  readonly source: "flag" | "environment" | "file" | "default";
 }
 
 export interface ConfigSources {
@@ -55,23 +61,32 @@ export interface ConfigSources {
 
 interface Found {
   readonly text: string;
-  readonly source: SettingSource;
+  readonly source: EffectiveSetting["source"];
   /** The flag or the variable that set it, for error messages. */
   readonly label: string;
 }
 
+// What a setting needs, since it is of no use alone, or for the reason that follows.
+const dependencies: readonly (readonly [name: SettingName, needed: SettingName, reason?: string])[] = [
+  ["tlsCert", "tlsKey"],
+  ["tlsKey", "tlsCert"],
+  ["tlsClientCa", "tlsCert"],
+  ["oidcAudience", "oidcIssuer"],
+  ["oidcClientId", "oidcIssuer"],
+  [
+    "oidcIssuer",
+    "oidcAudience",
+    ": without it, a token for any other service of that issuer would be accepted",
+  ],
+];
 const presetCharactersMin = 20;
-const bearerCharacters = "characters out of A-Z a-z 0-9 - . _ ~ + / with = only at its end";
 
 export function readConfig(sources: ConfigSources): Config {
-  const values = mapValues(findSettings(sources), (setting, name) =>
-    readFound<unknown>(setting, settings[name].parse),
+  const values = Object.fromEntries(
+    settingNames.map((name) => [name, readSetting(settings[name], sources)]),
   ) as SettingValues;
-  return {
-    ...values,
-    tls: readTls(values),
-    oidc: readOidc(values),
-  };
+  refuseIncomplete(values);
+  return { ...values, tls: readTls(values), oidc: readOidc(values) };
 }
 
 /** The configuration of a command that opens the store. */
@@ -81,36 +96,32 @@ export function readStoreConfig(sources: ConfigSources): StoreConfig {
 
 /** The configuration of the service, for `serve`, and for commands that say whether it would start. */
 export function readServiceConfig(sources: ConfigSources): ServiceConfig {
-  return collectServiceConfig(sources).read();
+  const config = readStoreConfig(sources);
+  return {
+    ...config,
+    presetTokens: readPresetTokens(sources, config.oidc !== undefined),
+    effective: effectiveSettings(sources),
+  };
 }
 
-/** What is in force, valid or not, and the configuration that it makes. */
-export function collectServiceConfig(sources: ConfigSources) {
-  // Once: the file of a token may be a pipe.
-  const foundSecrets = findSecrets(sources);
-  const effective = presentSettings(findSettings(sources), foundSecrets);
-  return {
-    effective,
-    /** @throws ConfigProblem a value is invalid. */
-    read(): ServiceConfig {
-      const config = readStoreConfig(sources);
-      return {
-        ...config,
-        presetTokens: readPresetTokens(foundSecrets, config.oidc !== undefined),
-        effective,
-      };
-    },
-  };
+/** What is in force, valid or not. The files of secrets are not read. */
+export function effectiveSettings(sources: ConfigSources): EffectiveSetting[] {
+  const plain = Object.values(settings).map((setting) => {
+    const { text, source } = findSetting(setting, sources);
+    const { flag: name, group, help: meaning } = setting;
+    return { name, group, meaning, value: withoutPassword(text), source };
+  });
+  const hidden = Object.values(secrets).map(({ variable: name, meaning }) => {
+    const source = sourceOfSecret(name, sources);
+    const value = source === "default" ? "" : "(set, not shown)";
+    return { name, group: "Secrets", meaning, value, source };
+  });
+  return [...plain, ...hidden];
 }
 
 /** The access token, for a command that sends it: one of any service, so it may be short or a JWT. */
 export function readAccessToken(sources: ConfigSources): string | undefined {
-  const found = findSecret(secrets.accessToken.variable, sources);
-  if (found === undefined) return undefined;
-  if (!bearerShape.test(found.text))
-    throw new ConfigProblem(`${found.label} must hold a token of ${bearerCharacters}.`);
-  refuseMistyped(found);
-  return found.text;
+  return readToken("accessToken", 1, sources)?.text;
 }
 
 /** The files that hold these secrets. */
@@ -124,7 +135,7 @@ export function secretFiles(
 /** Variables with our prefix that are not settings. */
 export function unknownVariables(environment: ConfigSources["environment"]): string[] {
   const known = [
-    ...Object.values(settings).map((setting) => setting.environment),
+    ...Object.values(settings).map(({ variable }) => variable),
     ...Object.values(secrets).flatMap(({ variable }) => [variable, `${variable}_FILE`]),
   ];
   // Kubernetes sets such variables in every pod if there is a service named plant-store.
@@ -134,34 +145,22 @@ export function unknownVariables(environment: ConfigSources["environment"]): str
   );
 }
 
+function refuseIncomplete(values: SettingValues): void {
+  for (const [name, needed, reason = ""] of dependencies) {
+    if (values[name] !== undefined && values[needed] === undefined)
+      throw misuse(`--${settings[name].flag} needs --${settings[needed].flag}${reason}.`);
+  }
+  if (values.oidcClientId !== undefined && values.operatorListen === undefined)
+    throw misuse("--oidc-client-id is for the console, which --operator-listen off turns off.");
+}
+
 function readTls({ tlsCert: cert, tlsKey: key, tlsClientCa: clientCa }: SettingValues): Config["tls"] {
-  if (cert !== undefined && key !== undefined) return { cert, key, clientCa };
-  if (cert !== undefined) throw missingFlagProblem("--tls-cert", "--tls-key");
-  if (key !== undefined) throw missingFlagProblem("--tls-key", "--tls-cert");
-  if (clientCa !== undefined) throw missingFlagProblem("--tls-client-ca", "--tls-cert and --tls-key");
-  return undefined;
+  return cert === undefined || key === undefined ? undefined : { cert, key, clientCa };
 }
 
 function readOidc(values: SettingValues): Config["oidc"] {
-  const { oidcIssuer: issuer, oidcAudience: audience, oidcClientId: clientId, operatorListen } = values;
-  if (issuer === undefined && audience !== undefined)
-    throw missingFlagProblem("--oidc-audience", "--oidc-issuer");
-  if (issuer === undefined && clientId !== undefined)
-    throw missingFlagProblem("--oidc-client-id", "--oidc-issuer");
-  if (issuer === undefined) return undefined;
-  if (audience === undefined)
-    throw missingFlagProblem(
-      "--oidc-issuer",
-      "--oidc-audience: without it, a token for any other service of that issuer would be accepted",
-    );
-  if (clientId !== undefined && operatorListen === undefined)
-    throw new ConfigProblem("--oidc-client-id is for the console, which --operator-listen off turns off.");
-  return { issuer, audience, clientId };
-}
-
-/** `missing` may end with the reason. */
-function missingFlagProblem(flag: string, missing: string): ConfigProblem {
-  return new ConfigProblem(`${flag} needs ${missing}.`);
+  const { oidcIssuer: issuer, oidcAudience: audience, oidcClientId: clientId } = values;
+  return issuer === undefined || audience === undefined ? undefined : { issuer, audience, clientId };
 }
 
 function readDatabasePassword(sources: ConfigSources): StoreConfig["databasePassword"] {
@@ -171,45 +170,8 @@ function readDatabasePassword(sources: ConfigSources): StoreConfig["databasePass
   return found?.text ?? (sources.environment["PGPASSWORD"] || undefined);
 }
 
-type FoundSettings = Readonly<Record<SettingName, Found>>;
-type FoundSecrets = Readonly<Record<SecretName, Found | undefined>>;
-
-function findSettings(sources: ConfigSources): FoundSettings {
-  return mapValues(settings, (setting) => findSetting(setting, sources));
-}
-
-function findSecrets(sources: ConfigSources): FoundSecrets {
-  return mapValues(secrets, ({ variable }) => findSecret(variable, sources));
-}
-
-function presentSettings(foundSettings: FoundSettings, foundSecrets: FoundSecrets): EffectiveSetting[] {
-  const plain = mapValues(foundSettings, ({ text, source }, name) => ({
-    name: settings[name].flag,
-    group: groupOf(name),
-    meaning: settings[name].help,
-    value: withoutPassword(text),
-    source,
-  }));
-  const hidden = mapValues(foundSecrets, (secret, name) => ({
-    name: secrets[name].variable,
-    group: "Secrets",
-    meaning: secrets[name].meaning,
-    value: secret === undefined ? "" : "(set, not shown)",
-    source: secret?.source ?? "default",
-  }));
-  return [...Object.values(plain), ...Object.values(hidden)];
-}
-
-function mapValues<Name extends string, Value, Result>(
-  record: Readonly<Record<Name, Value>>,
-  map: (value: Value, name: Name) => Result,
-): Record<Name, Result> {
-  const entries = Object.entries(record) as [Name, Value][];
-  return Object.fromEntries(entries.map(([name, value]) => [name, map(value, name)])) as Record<Name, Result>;
-}
-
 function findSetting(
-  { flag, environment: variable, default: text }: Setting<unknown>,
+  { flag, variable, default: text }: Setting<unknown>,
   { flags, environment }: ConfigSources,
 ): Found {
   const fromFlag = flags[flag];
@@ -224,53 +186,62 @@ function findSecret(variable: string, { environment, readFile }: ConfigSources):
   const fileVariable = `${variable}_FILE`;
   const text = environment[variable];
   const path = environment[fileVariable];
-  if (text && path) throw new ConfigProblem(`${variable} and ${fileVariable} are both set; set one of them.`);
+  if (text && path) throw misuse(`${variable} and ${fileVariable} are both set; set one of them.`);
   if (text) return { text, source: "environment", label: variable };
   if (!path) return undefined;
   try {
     return { text: readFile(path).trim(), source: "file", label: fileVariable };
   } catch (error) {
-    throw new ConfigProblem(
-      `${fileVariable} names ${path}, which cannot be read: ${describeFileError(error)}.`,
-    );
+    throw misuse(`${fileVariable} names ${path}, which cannot be read: ${describeFileError(error)}.`);
   }
 }
 
-function readFound<Value>({ text, label }: Found, parse: Parser<Value>): Value {
+function sourceOfSecret(variable: string, { environment }: ConfigSources): EffectiveSetting["source"] {
+  if (environment[variable]) return "environment";
+  return environment[`${variable}_FILE`] ? "file" : "default";
+}
+
+function readSetting(setting: Setting<unknown>, sources: ConfigSources): unknown {
+  const { text, label } = findSetting(setting, sources);
   try {
-    return parse(text);
+    return setting.parse(text);
   } catch (error) {
     if (error instanceof InvalidValue)
-      throw new ConfigProblem(`${describeInvalid(label, error, withoutPassword(text))}.`);
+      throw misuse(`${describeInvalid(label, error, withoutPassword(text))}.`);
     throw error;
   }
 }
 
-function readPresetTokens({ accessToken, operatorToken }: FoundSecrets, acceptsJwts: boolean): PresetToken[] {
-  const access = accessToken && readPreset("preset-access", "plants:create", accessToken, acceptsJwts);
-  const operator = operatorToken && readPreset("preset-operator", "operator", operatorToken, acceptsJwts);
+function readPresetTokens(sources: ConfigSources, acceptsJwts: boolean): PresetToken[] {
+  const read = (secret: SecretName, name: string, scope: Scope): PresetToken[] => {
+    const token = readToken(secret, presetCharactersMin, sources);
+    if (token === undefined) return [];
+    if (acceptsJwts && jwtShape.test(token.text))
+      throw misuse(
+        `${token.label} holds a token in three parts with dots between them, which --oidc-issuer makes a JWT; choose another.`,
+      );
+    return [{ name, scopes: [scope], digest: digestOf(token.text), expiresAtMs: undefined }];
+  };
+  const presets = [
+    ...read("accessToken", "preset-access", "plants:create"),
+    ...read("operatorToken", "preset-operator", "operator"),
+  ];
+  const [access, operator] = presets;
   // The same secret may be given for both; it is then one caller with both scopes.
   if (access !== undefined && access.digest === operator?.digest)
     return [{ ...access, name: "preset", scopes: [...access.scopes, ...operator.scopes] }];
-  return [access, operator].filter((token) => token !== undefined);
+  return presets;
 }
 
-function readPreset(name: string, scope: Scope, { text, label }: Found, acceptsJwts: boolean): PresetToken {
-  if (text.length < presetCharactersMin || !bearerShape.test(text))
-    throw new ConfigProblem(
-      `${label} must hold a token of at least ${presetCharactersMin} ${bearerCharacters}.`,
+function readToken(secret: SecretName, charactersMin: number, sources: ConfigSources): Found | undefined {
+  const found = findSecret(secrets[secret].variable, sources);
+  if (found === undefined) return undefined;
+  const { text, label } = found;
+  if (text.length < charactersMin || !bearerShape.test(text))
+    throw misuse(
+      `${label} must hold a token of at least ${charactersMin} of the characters A-Z a-z 0-9 - . _ ~ + / with = only at its end.`,
     );
-  refuseMistyped({ text, label });
-  if (acceptsJwts && jwtShape.test(text))
-    throw new ConfigProblem(
-      `${label} holds a token in three parts with dots between them, which --oidc-issuer makes a JWT; choose another.`,
-    );
-  return { name, scopes: [scope], digest: digestOf(text), expiresAtMs: undefined };
-}
-
-function refuseMistyped({ text, label }: Pick<Found, "text" | "label">): void {
   if (isMistyped(text))
-    throw new ConfigProblem(
-      `${label} begins with pst_ but its checksum is wrong: it was mistyped or truncated.`,
-    );
+    throw misuse(`${label} begins with pst_ but its checksum is wrong: it was mistyped or truncated.`);
+  return found;
 }

@@ -1,187 +1,201 @@
 import { dayMs, hourMs } from "../text/duration.ts";
 import { countFrom, durationFrom, oneOf, type Parser } from "../text/parsers.ts";
+import { parseDatabase } from "./database.ts";
 import {
   parseAddress,
   parseBaseUrl,
-  parseDatabase,
   parseHosts,
   parseIssuer,
   parseNetworks,
   parseOrigins,
   parseProviderName,
   parseRate,
-} from "./values.ts";
+} from "./setting-parsers.ts";
 
 export interface Setting<Value> {
+  /** The heading under which the help and the console list it. */
+  readonly group: string;
   readonly flag: string;
-  readonly environment: string;
-  /** The default value, as a person would type it. */
-  readonly default: string;
+  readonly variable: string;
+  /** What stands for its value in the help. */
   readonly placeholder: string;
   readonly help: string;
   readonly parse: Parser<Value>;
+  /** The default value, as a person would type it. */
+  readonly default: string;
 }
 
-const bodyTimeoutMsMax = hourMs;
-// A JavaScript timer longer than 2^31 - 1 ms, not quite 25 days, fires at once.
-const drainMsMax = 24 * dayMs;
-const parseDrainTime = durationFrom(0, drainMsMax, "of at most 24d, such as 10s");
-const parseYesNo = oneOf(["yes", "no"]);
 const bodyBytesMaxMax = 64 * 1024 * 1024;
+// A JavaScript timer longer than 2^31 - 1 ms, not quite 25 days, fires at once.
+const parseDrainTime = durationFrom(0, 24 * dayMs, "of at most 24d, such as 10s");
+const parsePath = unless("", String);
+const parseYesNo = oneOf(["yes", "no"]);
 
 /** Every setting. The command line, its help, `config` and the settings page come from this table. */
 export const settings = {
-  listen: setting("listen HOST:PORT", "127.0.0.1:3000", "where POST /plants is served", parseAddress),
+  listen: setting(
+    "Listening",
+    "listen HOST:PORT",
+    "where POST /plants is served",
+    parseAddress,
+    "127.0.0.1:3000",
+  ),
   operatorListen: setting(
+    "Listening",
     "operator-listen HOST:PORT",
-    "127.0.0.1:3001",
     "where the console and the operator's API are served, or off",
-    (text) => (text === "off" ? undefined : parseAddress(text)),
+    unless("off", parseAddress),
+    "127.0.0.1:3001",
   ),
-  database: setting(
-    "database PATH|URL",
-    "data/plant-store.db",
-    "the data file, or postgres://host/database",
-    parseDatabase,
-  ),
-  allowUnsafeDatabase: setting(
-    "allow-unsafe-database YES|NO",
-    "no",
-    "yes to use a PostgreSQL server that can lose acknowledged writes",
-    (text) => parseYesNo(text) === "yes",
-  ),
-  baseUrl: optional(
+  baseUrl: setting(
+    "Listening",
     "base-url URL",
     "the public URL, if clients reach the service through a proxy or under a path",
-    parseBaseUrl,
+    unless("", parseBaseUrl),
   ),
-  bodyBytesMax: setting(
-    "max-body-bytes BYTES",
-    "65536",
-    "the largest request body accepted",
-    countFrom(64, bodyBytesMaxMax),
+  tlsCert: setting(
+    "Listening",
+    "tls-cert PATH",
+    "the certificate chain in PEM; both listeners then use TLS",
+    parsePath,
   ),
-  pendingMax: setting(
-    "max-pending COUNT",
-    "10000",
-    "how many plants may be pending",
-    countFrom(1, 1_000_000),
+  tlsKey: setting("Listening", "tls-key PATH", "the certificate's private key in PEM", parsePath),
+  tlsClientCa: setting(
+    "Listening",
+    "tls-client-ca PATH",
+    "require clients of the public listener to have a certificate from this CA",
+    parsePath,
   ),
-  bodyTimeoutMs: setting(
-    "body-timeout TIME",
-    "10s",
-    "how long a body may take to arrive",
-    durationFrom(1, bodyTimeoutMsMax, "from 1ms to 1h, such as 10s"),
+  database: setting(
+    "Storage",
+    "database PATH|URL",
+    "the data file, or postgres://host/database",
+    parseDatabase,
+    "data/plant-store.db",
   ),
-  rateLimit: setting(
-    "rate-limit COUNT/UNIT",
-    "none",
-    "creates allowed for each token, such as 100/s",
-    parseRate,
+  allowUnsafeDatabase: setting(
+    "Storage",
+    "allow-unsafe-database YES|NO",
+    "yes to use a PostgreSQL server that can lose acknowledged writes",
+    (text) => parseYesNo(text) === "yes",
+    "no",
   ),
-  drainDelayMs: setting(
-    "drain-delay TIME",
-    "0s",
-    "how long to keep serving, marked unready, before stopping",
-    parseDrainTime,
+  backupFolder: setting(
+    "Storage",
+    "backup-folder PATH",
+    "an existing folder with the backups of this store; the console makes its own there",
+    parsePath,
   ),
-  drainTimeoutMs: setting(
-    "drain-timeout TIME",
-    "10s",
-    "how long a stop waits for requests in flight",
-    parseDrainTime,
+  tokenFolder: setting(
+    "Access",
+    "token-folder PATH",
+    "the folder for the first token's file, if not beside the data file",
+    parsePath,
   ),
-  logLevel: setting(
-    "log-level LEVEL",
-    "info",
-    "debug, info, warn, error or off",
-    oneOf(["debug", "info", "warn", "error", "off"]),
+  oidcIssuer: setting(
+    "Access",
+    "oidc-issuer URL",
+    "the identity provider whose JWT access tokens are accepted",
+    unless("", parseIssuer),
   ),
-  logFormat: setting(
-    "log-format FORMAT",
-    "auto",
-    "pretty, json, or auto: pretty on a terminal",
-    oneOf(["auto", "pretty", "json"]),
+  oidcAudience: setting(
+    "Access",
+    "oidc-audience NAME",
+    "the audience that those tokens must have",
+    unless("", parseProviderName),
   ),
-  logRequests: setting(
-    "log-requests WHICH",
-    "errors",
-    "all, errors or none",
-    oneOf(["all", "errors", "none"]),
+  oidcClientId: setting(
+    "Access",
+    "oidc-client-id NAME",
+    "the console's client at the identity provider, to sign in there",
+    unless("", parseProviderName),
   ),
   trustedProxies: setting(
+    "Access",
     "trusted-proxies ADDRESSES",
-    "",
     "proxies whose X-Forwarded-For is read: addresses or CIDR ranges",
     parseNetworks,
   ),
   operatorHosts: setting(
+    "Access",
     "operator-hosts NAMES",
-    "",
     "additional host names for the operator listener",
     parseHosts,
   ),
   corsOrigins: setting(
+    "Access",
     "cors-origins ORIGINS",
-    "",
     "origins whose pages may call the public listener, such as https://example.org",
     parseOrigins,
   ),
-  tlsCert: optional("tls-cert PATH", "the certificate chain in PEM; both listeners then use TLS", String),
-  tlsKey: optional("tls-key PATH", "the certificate's private key in PEM", String),
-  tlsClientCa: optional(
-    "tls-client-ca PATH",
-    "require clients of the public listener to have a certificate from this CA",
-    String,
+  bodyBytesMax: setting(
+    "Limits",
+    "max-body-bytes BYTES",
+    "the largest request body accepted",
+    countFrom(64, bodyBytesMaxMax),
+    "65536",
   ),
-  tokenFolder: optional(
-    "token-folder PATH",
-    "the folder for the first token's file, if not beside the data file",
-    String,
+  bodyTimeoutMs: setting(
+    "Limits",
+    "body-timeout TIME",
+    "how long a body may take to arrive",
+    durationFrom(1, hourMs, "from 1ms to 1h, such as 10s"),
+    "10s",
   ),
-  oidcIssuer: optional(
-    "oidc-issuer URL",
-    "the identity provider whose JWT access tokens are accepted",
-    parseIssuer,
+  pendingMax: setting(
+    "Limits",
+    "max-pending COUNT",
+    "how many plants may be pending",
+    countFrom(1, 1_000_000),
+    "10000",
   ),
-  oidcAudience: optional("oidc-audience NAME", "the audience that those tokens must have", parseProviderName),
-  oidcClientId: optional(
-    "oidc-client-id NAME",
-    "the console's client at the identity provider, to sign in there",
-    parseProviderName,
+  rateLimit: setting(
+    "Limits",
+    "rate-limit COUNT/UNIT",
+    "creates allowed for each token, such as 100/s",
+    unless("none", parseRate),
+    "none",
   ),
-  backupFolder: optional(
-    "backup-folder PATH",
-    "an existing folder with the backups of this store; the console makes its own there",
-    String,
+  drainDelayMs: setting(
+    "Stopping",
+    "drain-delay TIME",
+    "how long to keep serving, marked unready, before stopping",
+    parseDrainTime,
+    "0s",
+  ),
+  drainTimeoutMs: setting(
+    "Stopping",
+    "drain-timeout TIME",
+    "how long a stop waits for requests in flight",
+    parseDrainTime,
+    "10s",
+  ),
+  logLevel: setting(
+    "Logs",
+    "log-level LEVEL",
+    "debug, info, warn, error or off",
+    oneOf(["debug", "info", "warn", "error", "off"]),
+    "info",
+  ),
+  logFormat: setting(
+    "Logs",
+    "log-format FORMAT",
+    "pretty, json, or auto: pretty on a terminal",
+    oneOf(["auto", "pretty", "json"]),
+    "auto",
+  ),
+  logRequests: setting(
+    "Logs",
+    "log-requests WHICH",
+    "all, errors or none",
+    oneOf(["all", "errors", "none"]),
+    "errors",
   ),
 } as const;
 
 export type SettingName = keyof typeof settings;
 
-/** Every setting, by what a person looks for: the headings of the help, and of the settings in the console. */
-export const settingGroups: Readonly<Record<string, readonly SettingName[]>> = {
-  Listening: ["listen", "operatorListen", "baseUrl", "tlsCert", "tlsKey", "tlsClientCa"],
-  Storage: ["database", "allowUnsafeDatabase", "backupFolder"],
-  Access: [
-    "tokenFolder",
-    "oidcIssuer",
-    "oidcAudience",
-    "oidcClientId",
-    "trustedProxies",
-    "operatorHosts",
-    "corsOrigins",
-  ],
-  Limits: ["bodyBytesMax", "bodyTimeoutMs", "pendingMax", "rateLimit"],
-  Stopping: ["drainDelayMs", "drainTimeoutMs"],
-  Logs: ["logLevel", "logFormat", "logRequests"],
-};
-
-/** The heading under which a setting is. */
-export function groupOf(name: SettingName): string {
-  const [group = ""] = Object.entries(settingGroups).find(([, names]) => names.includes(name)) ?? [];
-  return group;
-}
+export const settingNames = Object.keys(settings) as readonly SettingName[];
 
 /** Every secret. They come only from the environment, never from a flag: every user of a machine can see a command line. */
 export const secrets = {
@@ -203,19 +217,20 @@ export type SecretName = keyof typeof secrets;
 
 export const secretNames = Object.keys(secrets) as readonly SecretName[];
 
-/** `usage` is the flag and what stands for its value, such as `listen HOST:PORT`. */
+/** `usage` is the flag and what stands for its value, such as `listen HOST:PORT`. The variable has the name of the flag. */
 function setting<Value>(
+  group: string,
   usage: string,
-  defaultText: string,
   help: string,
   parse: Parser<Value>,
+  defaultText = "",
 ): Setting<Value> {
   const [flag = "", placeholder = ""] = usage.split(" ");
-  const environment = `PLANT_STORE_${flag.replaceAll("-", "_").toUpperCase()}`;
-  return { flag, environment, default: defaultText, placeholder, help, parse };
+  const variable = `PLANT_STORE_${flag.replaceAll("-", "_").toUpperCase()}`;
+  return { group, flag, variable, placeholder, help, parse, default: defaultText };
 }
 
-/** A setting that is undefined unless it is set. */
-function optional<Value>(usage: string, help: string, parse: Parser<Value>) {
-  return setting(usage, "", help, (text) => (text === "" ? undefined : parse(text)));
+/** A parser that reads this word as undefined. */
+function unless<Value>(word: string, parse: Parser<Value>): Parser<Value | undefined> {
+  return (text) => (text === word ? undefined : parse(text));
 }

@@ -1,15 +1,8 @@
 import { lineFeed, quote } from "../plants/character-codes.ts";
+import { Problem } from "../system/problem.ts";
 import { type Bytes, concat, countNewlines, noBytes, withoutLineBreak } from "./bytes.ts";
 import { unescapeFormulas } from "./formula-escape.ts";
-import {
-  FormatError,
-  type InputRow,
-  idJson,
-  invalidRow,
-  oversizedRow,
-  type RowReader,
-  validRow,
-} from "./input-row.ts";
+import { type InputRow, idJson, invalidRow, oversizedRow, type RowReader, validRow } from "./input-row.ts";
 
 /** A field that is empty and has no quotes is undefined, which distinguishes no tag from an empty one. */
 type Field = string | undefined;
@@ -65,7 +58,7 @@ export class CsvRows implements RowReader {
     const rows = this.push(new Uint8Array([lineFeed]));
     // Only a record with an open quote is left then, which is read to say what is wrong with it.
     if (this.broken === undefined && this.#unread.length > 0) this.#addRecord(this.#unread, rows);
-    if (this.#columns === undefined) throw new FormatError("The file is empty; a CSV file needs a header.");
+    if (this.#columns === undefined) throw new Problem("The file is empty; a CSV file needs a header.");
     return rows;
   }
 
@@ -97,7 +90,7 @@ export class CsvRows implements RowReader {
 
   #readHeader(source: Bytes): void {
     if (source.length > this.#rowBytesMax)
-      throw new FormatError(`The header is longer than ${this.#rowBytesMax} bytes.`);
+      throw new Problem(`The header is longer than ${this.#rowBytesMax} bytes.`);
     const text = decoder.decode(source);
     this.separator = separatorOf(text);
     const fields = parseRecord(text, this.separator);
@@ -107,7 +100,7 @@ export class CsvRows implements RowReader {
   }
 
   #break(problem: string): void {
-    if (this.#columns === undefined) throw new FormatError(`The header cannot be read: the row ${problem}`);
+    if (this.#columns === undefined) throw new Problem(`The header cannot be read: the row ${problem}`);
     this.broken = `The row that starts on line ${this.#line} ${problem}`;
   }
 }
@@ -147,7 +140,7 @@ class CsvColumns {
   /** Where id, name and tag are, -1 if there is no tag, and whether formulas are escaped there. */
   readonly #columns: readonly { readonly at: number; readonly isEscaped: boolean }[];
 
-  /** @throws FormatError if a column is missing or there twice. */
+  /** @throws Problem if a column is missing or there twice. */
   constructor(header: readonly Field[]) {
     const given = header.map((name = "") => name.trim().toLowerCase());
     const known = given.map((name) => name.replace(/^safe_/, ""));
@@ -155,10 +148,10 @@ class CsvColumns {
     this.#columns = columnNames.map((name) => {
       const at = known.indexOf(name);
       if (at < 0 && name !== "tag")
-        throw new FormatError(
+        throw new Problem(
           `The first line must be a header with the columns id and name, separated by commas, semicolons or tabs: "${name}" is missing.`,
         );
-      if (at !== known.lastIndexOf(name)) throw new FormatError(`The header has the column "${name}" twice.`);
+      if (at !== known.lastIndexOf(name)) throw new Problem(`The header has the column "${name}" twice.`);
       return { at, isEscaped: given[at] !== known[at] };
     });
   }

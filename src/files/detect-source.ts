@@ -1,5 +1,5 @@
+import { Problem } from "../system/problem.ts";
 import { type Bytes, concat, noBytes } from "./bytes.ts";
-import { BrokenFile, FormatError } from "./input-row.ts";
 import { type FileFormat, withoutBom } from "./read-rows.ts";
 
 type Chunks = AsyncIterable<Bytes, void, void>;
@@ -23,7 +23,7 @@ const separators: Readonly<Record<string, string>> = {
 
 /**
  * Waits for the first bytes of a file, and decompresses it if they are those of gzip.
- * @throws FormatError if it must be converted first, BrokenFile if it cannot be decompressed; the chunks may throw that too.
+ * @throws Problem if it must be converted first, or cannot be decompressed; the chunks may throw that too.
  */
 export async function openSource(file: Chunks): Promise<Source> {
   const raw = await peek(file);
@@ -78,7 +78,7 @@ async function* gunzip(file: Chunks): AsyncGenerator<Bytes, void, void> {
   try {
     for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value;
   } catch {
-    throw unreadable ?? new BrokenFile("The file cannot be decompressed. It may be incomplete.");
+    throw unreadable ?? new Problem("The file cannot be decompressed. It may be incomplete.");
   } finally {
     await iterator.return?.();
   }
@@ -89,7 +89,7 @@ function refuseUtf16([first, second]: Bytes): void {
   // Without a mark, UTF-16 is recognised by its first character: in every format it is ASCII, so one of its two bytes is zero.
   const hasOneZeroByte = (first === 0) !== (second === 0);
   if (hasByteOrderMark || hasOneZeroByte) {
-    throw new FormatError(
+    throw new Problem(
       "The file is in UTF-16. Convert it to UTF-8 first: save it as CSV UTF-8 in the spreadsheet, or use iconv -f UTF-16 -t UTF-8.",
     );
   }

@@ -28,7 +28,7 @@ export interface RowProblem {
 export interface RowReader {
   /**
    * The rows that these bytes complete.
-   * @throws FormatError if none of the file's rows can be read.
+   * @throws Problem if none of the file's rows can be read.
    */
   push(bytes: Bytes): InputRow[];
   /** The last rows. */
@@ -40,14 +40,6 @@ export interface RowReader {
   /** What separates the columns of CSV, once its header has been read. */
   readonly separator?: string;
 }
-
-/** The file does not have the expected format, so none of its rows can be read. */
-export class FormatError extends Error {
-  override readonly name = "FormatError";
-}
-
-/** Nothing more of the file can be read; the rows before that have been. */
-export class BrokenFile extends FormatError {}
 
 export function validRow(line: number, source: Bytes, json = source): InputRow {
   return { line, element: undefined, source, json, problem: undefined };

@@ -11,8 +11,9 @@ import {
 } from "../plants/character-codes.ts";
 import { readPlant } from "../plants/read-plant.ts";
 import { Refusal } from "../plants/refusals.ts";
+import { Problem } from "../system/problem.ts";
 import { type Bytes, concat, countNewlines, isSpace, noBytes } from "./bytes.ts";
-import { aboutRow, FormatError, type InputRow, oversizedRow, type RowReader, validRow } from "./input-row.ts";
+import { aboutRow, type InputRow, oversizedRow, type RowReader, validRow } from "./input-row.ts";
 
 /** One JSON text on each line. Empty lines are skipped; the service validates the rest. */
 export class NdjsonRows implements RowReader {
@@ -98,7 +99,7 @@ export class JsonArrayRows implements RowReader {
   }
 
   end(): InputRow[] {
-    if (this.#state === "before") throw new FormatError("The file contains no JSON array.");
+    if (this.#state === "before") throw new Problem("The file contains no JSON array.");
     if (this.#state !== "after")
       this.#break(
         "The file ends inside the array. A quote or a bracket may be missing, or the rest of the file.",
@@ -114,7 +115,7 @@ export class JsonArrayRows implements RowReader {
       if (isSpace(byte)) continue;
       if (this.#state === "before" && byte === openBracket) this.#state = "first";
       else if (this.#state === "before")
-        throw new FormatError("The file does not start with [, so it is not a JSON array.");
+        throw new Problem("The file does not start with [, so it is not a JSON array.");
       else if (this.#state === "first" && byte === closeBracket) this.#state = "after";
       else {
         if (this.#state === "after") this.#break("There is text after the end of the array.");

@@ -1,7 +1,8 @@
 import { openBrace, openBracket } from "../plants/character-codes.ts";
+import { Problem } from "../system/problem.ts";
 import { type Bytes, isSpace } from "./bytes.ts";
 import { CsvRows } from "./csv-rows.ts";
-import { BrokenFile, FormatError, type InputRow, type RowReader } from "./input-row.ts";
+import type { InputRow, RowReader } from "./input-row.ts";
 import { JsonArrayRows, NdjsonRows } from "./json-rows.ts";
 
 export const fileFormats = ["ndjson", "json", "csv"] as const;
@@ -18,7 +19,7 @@ export function rowReaderFor(format: FileFormat, rowBytesMax: number): RowReader
 
 /**
  * The rows of a file that arrives in chunks, without its byte order mark.
- * @throws FormatError, BrokenFile
+ * @throws Problem
  */
 export async function* readRows(
   chunks: AsyncIterable<Bytes>,
@@ -27,16 +28,16 @@ export async function* readRows(
   for await (const chunk of chunks) {
     for (let at = 0; at < chunk.length; at += pushBytesMax) {
       yield* reader.push(chunk.subarray(at, at + pushBytesMax));
-      if (reader.broken !== undefined) throw new BrokenFile(reader.broken);
+      if (reader.broken !== undefined) throw new Problem(reader.broken);
     }
   }
   yield* reader.end();
-  if (reader.broken !== undefined) throw new BrokenFile(reader.broken);
+  if (reader.broken !== undefined) throw new Problem(reader.broken);
 }
 
 /**
  * The format that the file's name and first bytes suggest.
- * @throws FormatError if neither suggests one and the file is binary.
+ * @throws Problem if neither suggests one and the file is binary.
  */
 export function detectFormat(fileName: string, opening: Bytes): FileFormat {
   const name = fileName.replace(/\.gz$/i, "");
@@ -46,9 +47,7 @@ export function detectFormat(fileName: string, opening: Bytes): FileFormat {
   if (first === openBracket) return "json";
   if (first === openBrace || /\.(?:ndjson|jsonl|json)$/i.test(name)) return "ndjson";
   if (opening.subarray(0, 1000).includes(0)) {
-    throw new FormatError(
-      "The file is binary: it contains zero bytes. NDJSON, JSON and CSV can be imported.",
-    );
+    throw new Problem("The file is binary: it contains zero bytes. NDJSON, JSON and CSV can be imported.");
   }
   const line = new TextDecoder().decode(opening.subarray(0, 1000)).split(/\r?\n/)[0] ?? "";
   return /\bid\b/i.test(line) && /(?:\b|_)name\b/i.test(line) ? "csv" : "ndjson";

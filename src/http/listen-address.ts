@@ -2,12 +2,8 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import { codeOf, messageOf } from "../system/errors.ts";
 import type { Address } from "../system/ip-address.ts";
+import { Problem } from "../system/problem.ts";
 import type { ListenerName } from "../telemetry/metrics.ts";
-
-/** The address cannot be listened on, in one sentence for the operator. */
-export class ListenProblem extends Error {
-  override readonly name = "ListenProblem";
-}
 
 // What the operator can do if another process listens there.
 const inUseRemedies: Readonly<Record<ListenerName, string>> = {
@@ -15,16 +11,16 @@ const inUseRemedies: Readonly<Record<ListenerName, string>> = {
   operator: "choose another --operator-listen address, or off",
 };
 
-export function listenProblem(error: unknown, address: Address, listener: ListenerName): ListenProblem {
+export function listenProblem(error: unknown, address: Address, listener: ListenerName): Problem {
   const shown = formatAddress(address);
   if (codeOf(error) === "EADDRINUSE")
-    return new ListenProblem(`${shown} is in use by another process; ${inUseRemedies[listener]}.`);
-  return new ListenProblem(
+    return new Problem(`${shown} is in use by another process; ${inUseRemedies[listener]}.`);
+  return new Problem(
     `${shown} cannot be listened on: ${messageOf(error)}. The host must be an address of this machine, and a low port may need privileges.`,
   );
 }
 
-/** @throws ListenProblem if the listeners could not be bound to their addresses now, each of them or both together. */
+/** @throws Problem if the listeners could not be bound to their addresses now, each of them or both together. */
 export async function refuseAddressesInUse(
   listen: Address,
   operatorListen: Address | undefined,
@@ -35,7 +31,7 @@ export async function refuseAddressesInUse(
   await refuseConflictOfFree(listen, operatorListen);
 }
 
-/** @throws ListenProblem if each of the addresses is free, but not both together. */
+/** @throws Problem if each of the addresses is free, but not both together. */
 export async function refuseConflict(listen: Address, operatorListen: Address): Promise<void> {
   const areFree =
     (await whyNotBound(listen)) === undefined && (await whyNotBound(operatorListen)) === undefined;
@@ -44,13 +40,13 @@ export async function refuseConflict(listen: Address, operatorListen: Address): 
 
 /**
  * Each of the addresses is free, but they may be the same, or one may be a wildcard that includes the other.
- * @throws ListenProblem if they are.
+ * @throws Problem if they are.
  */
 async function refuseConflictOfFree(listen: Address, operatorListen: Address): Promise<void> {
   if (listen.port === 0 || listen.port !== operatorListen.port) return;
   await using _bound = await bind(listen);
   if ((await whyNotBound(operatorListen)) === undefined) return;
-  throw new ListenProblem(
+  throw new Problem(
     `--listen ${formatAddress(listen)} and --operator-listen ${formatAddress(operatorListen)} conflict; choose another port for one of them.`,
   );
 }

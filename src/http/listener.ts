@@ -79,8 +79,8 @@ export class Listener implements RequestHandler, AsyncDisposable {
   #requests = 0;
 
   /**
-   * @throws ListenProblem the address cannot be listened on.
-   * @throws TlsProblem its certificate or key cannot be used.
+   * @throws Problem the address cannot be listened on.
+   * @throws Problem its certificate or key cannot be used.
    */
   constructor(
     routes: readonly Route[],

@@ -1,6 +1,7 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { describeFileError } from "../system/errors.ts";
+import { misuse } from "../system/problem.ts";
 import { dayMs } from "../text/duration.ts";
 import type { TlsMaterial } from "./wire/wire-server.ts";
 
@@ -16,11 +17,6 @@ export interface TlsFiles extends TlsMaterial {
   readonly expiresAtMs: number;
 }
 
-/** A file for TLS cannot be used, in one sentence for the operator. */
-export class TlsProblem extends Error {
-  override readonly name = "TlsProblem";
-}
-
 /**
  * How many days before its expiry a certificate should be renewed; the alert PlantStoreCertificateExpires has the same number.
  */
@@ -34,13 +30,13 @@ export function certificateState(expiresAtMs: number, nowMs: number): "valid" | 
 
 /**
  * Reads the certificate and its key. A changed file takes effect at the next start.
- * @throws TlsProblem
+ * @throws Problem
  */
 export function readTlsFiles({ cert, key, clientCa }: TlsPaths): TlsFiles {
   const certificate = readCertificate(cert);
   const privateKey = readPem(key, "private key", createPrivateKey);
   if (!certificate.parsed.checkPrivateKey(privateKey.parsed))
-    throw new TlsProblem(`The key in ${key} does not belong to the certificate in ${cert}.`);
+    throw misuse(`The key in ${key} does not belong to the certificate in ${cert}.`);
   const authority = clientCa === undefined ? undefined : readCertificate(clientCa);
   return {
     cert: certificate.pem,
@@ -59,11 +55,11 @@ function readPem<Parsed>(path: string, what: string, parse: (pem: string) => Par
   try {
     pem = readFileSync(path, "utf8");
   } catch (error) {
-    throw new TlsProblem(`The ${what} ${path} cannot be read: ${describeFileError(error)}.`);
+    throw misuse(`The ${what} ${path} cannot be read: ${describeFileError(error)}.`);
   }
   try {
     return { pem, parsed: parse(pem) };
   } catch {
-    throw new TlsProblem(`${path} holds no ${what} in PEM format, or one that needs a passphrase.`);
+    throw misuse(`${path} holds no ${what} in PEM format, or one that needs a passphrase.`);
   }
 }

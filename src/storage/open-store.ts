@@ -1,14 +1,16 @@
 // Opens the store that --database names, a data file or a PostgreSQL database, for the service or for a command.
+
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FirstTokenFile } from "../access/first-token.ts";
+import { isDatabaseUrl } from "../config/database.ts";
 import type { ConfiguredBackups } from "../plants/plant-backups.ts";
 import { waitAtMost } from "../retry/wait-at-most.ts";
-import { isDatabaseUrl } from "./postgres/database-url.ts";
+import { Problem } from "../system/problem.ts";
 import type { PostgresOptions } from "./postgres/server.ts";
 import { BackupFolder } from "./sqlite/copying/backup-folder.ts";
 import { firstTokenPath, realDataFile } from "./sqlite/data-file/data-file-path.ts";
-import { DataFileProblem, type LostWal } from "./sqlite/data-file/data-file-problem.ts";
+import type { LostWal } from "./sqlite/data-file/data-file-problem.ts";
 import { fileSize, writeNew } from "./sqlite/data-file/durable-files.ts";
 import { openReadOnly } from "./sqlite/opening/open-read-only.ts";
 import { syncedAuditPages } from "./sqlite/reading/audit-page.ts";
@@ -121,7 +123,7 @@ export async function openTokens(
 
 /**
  * A store that has backups is not begun again where its data file is missing: mostly its disk is not mounted.
- * @throws DataFileProblem there are backups of it in the folder.
+ * @throws Problem there are backups of it in the folder.
  */
 export async function refuseGoneStore(database: string, backupFolder: string | undefined): Promise<void> {
   const path = realDataFile(database);
@@ -131,7 +133,7 @@ export async function refuseGoneStore(database: string, backupFolder: string | u
   const newest = listed?.backups[0];
   if (newest === undefined) return;
   const backup = join(resolve(backupFolder), newest.name);
-  throw new DataFileProblem(
+  throw new Problem(
     `There is no data file at ${path}, but ${backup} is a backup of one. Is its disk mounted? If it is gone: \`plant-store restore ${backup} --database ${path}\`. To begin an empty store, choose another name or another backup folder.`,
   );
 }

@@ -27,7 +27,7 @@ describe("config", () => {
     // The headings are the names of --json.
     expect(out).toMatch(/^name +value +source\n/);
     expect(out).toContain("(set, not shown)");
-    expect(err).toContain("PLANT_STORE_ACCESS_TOKEN must hold a token of at least 20 characters");
+    expect(err).toContain("PLANT_STORE_ACCESS_TOKEN must hold a token of at least 20 of the characters");
     expect(code).toBe(2);
   });
 

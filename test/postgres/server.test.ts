@@ -8,8 +8,8 @@ import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { TLSSocket } from "node:tls";
 import { openStore } from "../../src/storage/open-store.ts";
-import { DatabaseMisuse } from "../../src/storage/postgres/database-url.ts";
 import { Server } from "../../src/storage/postgres/server.ts";
+import { Problem } from "../../src/system/problem.ts";
 import { expectOneLine } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { lacks } from "../support/lacks.ts";
@@ -212,7 +212,7 @@ describe("a server that asks for the password in clear text", () => {
       using asksForIt = impostor(ownAddress ?? "", ["R\0\0\0\x08\0\0\0\x03"]);
       const url = `postgres://gardener:hidden-password@${ownAddress}:${asksForIt.port}/plants?sslmode=disable`;
       const opened = new Server(url, options).open();
-      await expect(opened).rejects.toThrow(DatabaseMisuse);
+      await expect(opened).rejects.toThrow(Problem);
       await expect(opened).rejects.toThrow("asks for the password in clear text");
       await expect(opened).rejects.not.toThrow("hidden-password");
       expect(await asksForIt.received).toContain("gardener");

@@ -14,9 +14,9 @@ import {
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ImmutableDatabase } from "../../src/storage/sqlite/data-file/connect.ts";
-import { DataFileProblem } from "../../src/storage/sqlite/data-file/data-file-problem.ts";
 import { readMarker, whyFailureUnrecorded } from "../../src/storage/sqlite/data-file/failure-marker.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
+import { Problem } from "../../src/system/problem.ts";
 import { main, start } from "./command.ts";
 import { crashedStore } from "./crashed-store.ts";
 import { buildShim } from "./shims.ts";
@@ -356,7 +356,7 @@ async function tryPlantsAfterStart(path: string): Promise<bigint[] | undefined> 
     return await plantsAfterStart(path);
   } catch (error) {
     // Also a checkpoint that stopped halfway leaves a file that is damaged without its WAL.
-    if (error instanceof DataFileProblem) return undefined;
+    if (error instanceof Problem) return undefined;
     throw error;
   }
 }

@@ -18,7 +18,7 @@ const chunkBytes = 64 * 1024;
 
 /**
  * Opens a file in the format that its name and first bytes suggest. `onRead` is called with how many of its bytes have been read.
- * @throws FormatError, BrokenFile; so may the rows.
+ * @throws Problem; so may the rows.
  */
 export async function openPlantFile(
   file: File,

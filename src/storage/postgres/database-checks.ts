@@ -1,5 +1,5 @@
 // What is refused or reported before a database is used: shared sessions, missing privileges, triggers and rules.
-import { DatabaseMisuse } from "./database-url.ts";
+import { misuse } from "../../system/problem.ts";
 import type { Session } from "./session.ts";
 
 const setName = { text: "SELECT set_config('plant_store.session', $1, false)" };
@@ -28,26 +28,26 @@ const selectRewriting = {
 /**
  * Refuses a pooler that shares sessions: one that loses its settings and prepared statements can guarantee nothing. Each of the
  * two gets a name. If both are one session of the server, the first reads the name of the second, or none.
- * @throws DatabaseMisuse
+ * @throws Problem
  */
 export async function refuseSharedSession(first: Session, second: Session): Promise<void> {
   await first.run(setName, ["first"]);
   await second.run(setName, ["second"]);
   const [row] = await first.run(readName);
   if (row?.[0] !== "first")
-    throw new DatabaseMisuse(
+    throw misuse(
       "The database cannot be used: a pooler shares sessions between clients. Give each connection its own session (PgBouncer: pool_mode = session).",
     );
 }
 
-/** @throws DatabaseMisuse the role of a node lacks a privilege on the tables, which exist. */
+/** @throws Problem the role of a node lacks a privilege on the tables, which exist. */
 export async function refuseMissingPrivileges(session: Session): Promise<void> {
   const rows = await session.run(selectMissingPrivileges);
   const [first] = rows;
   if (first === undefined) return;
   const [role] = first;
   const missing = rows.map(([, table, privilege]) => `${privilege} on the table ${table}`);
-  throw new DatabaseMisuse(`The database role ${role} lacks ${missing.join(", ")}; grant it.`);
+  throw misuse(`The database role ${role} lacks ${missing.join(", ")}; grant it.`);
 }
 
 /** The triggers and rules that may change or drop a plant before it is stored, such as `trigger "shout"`. */

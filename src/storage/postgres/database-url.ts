@@ -1,8 +1,10 @@
 // Reads the URL of a database, and refuses one that would not protect the connection.
+
 import type { ConnectionOptions } from "node:tls";
 import { parse } from "pg-connection-string";
 import { messageOf, pathOf } from "../../system/errors.ts";
 import { isLoopback, portMax } from "../../system/ip-address.ts";
+import { misuse, Problem } from "../../system/problem.ts";
 import { shortened } from "../../text/cut-text.ts";
 
 export interface Host {
@@ -26,16 +28,6 @@ export interface DatabaseAddress {
   readonly options: string | undefined;
 }
 
-/** A database that cannot be used, in one sentence for the operator. Never holds the password. */
-export class DatabaseProblem extends Error {
-  override readonly name: string = "DatabaseProblem";
-}
-
-/** A database that no retry can make usable: someone must change a setting first. */
-export class DatabaseMisuse extends DatabaseProblem {
-  override readonly name = "DatabaseMisuse";
-}
-
 const portDefault = 5432;
 // What a message quotes of an option.
 const quotedCharactersMax = 40;
@@ -51,23 +43,19 @@ const supported = [
   "options",
 ];
 
-export function isDatabaseUrl(text: string): boolean {
-  return /^postgres(?:ql)?:\/\//i.test(text);
-}
-
 /**
  * Reads `postgres://user:password@host:port,host:port/database?sslmode=…`, as libpq does. pg-connection-string, which reads one
  * host, does the rest.
- * @throws DatabaseProblem
+ * @throws Problem
  */
 export function parseDatabaseUrl(text: string): DatabaseAddress {
   try {
     return parseUrl(text);
   } catch (error) {
-    if (error instanceof DatabaseProblem) throw error;
+    if (error instanceof Problem) throw error;
     // Any other message may quote the URL, and with it the password.
     const reason = pathOf(error) === undefined ? "an escaped character is not UTF-8" : messageOf(error);
-    throw new DatabaseMisuse(`The database URL cannot be used: ${reason}.`);
+    throw misuse(`The database URL cannot be used: ${reason}.`);
   }
 }
 
@@ -78,10 +66,9 @@ export function isLocal(host: string): boolean {
 
 function parseUrl(text: string): DatabaseAddress {
   const match = /^postgres(?:ql)?:\/\/([^@/?#]*@)?([^/?#@]*)(\/[^?#]*)?(?:\?([^#]*))?$/i.exec(text);
-  if (match === null)
-    throw new DatabaseMisuse("The database URL must look like postgres://user@host:5432/database.");
+  if (match === null) throw misuse("The database URL must look like postgres://user@host:5432/database.");
   if (/%(?![0-9a-f]{2})/i.test(text))
-    throw new DatabaseMisuse("The database URL has a % that is not followed by two hexadecimal digits.");
+    throw misuse("The database URL has a % that is not followed by two hexadecimal digits.");
   const [, login = "", hosts = "", path = "/", query = ""] = match;
   const options = new URLSearchParams(query);
   refuseUnknownOption(options);
@@ -109,13 +96,13 @@ function refuseUnknownOption(options: URLSearchParams): void {
   const named = options.toString().includes("%40")
     ? "an option that"
     : `the option ${shortened(unknown, quotedCharactersMax)}, which`;
-  throw new DatabaseMisuse(`The database URL has ${named} is none of ${supported.join(", ")}.`);
+  throw misuse(`The database URL has ${named} is none of ${supported.join(", ")}.`);
 }
 
 function refuseUnknownChoice(options: URLSearchParams, name: string, choices: readonly string[]): void {
   const given = options.get(name);
   if (given !== null && !choices.includes(given))
-    throw new DatabaseMisuse(
+    throw misuse(
       `The database URL has ${name}=${shortened(given, quotedCharactersMax)}, which is none of ${choices.join(", ")}.`,
     );
 }
@@ -129,7 +116,7 @@ function parseHost(
   const port = Number(match?.[2] ?? portDefault);
   // The message does not quote it: with an unescaped / in a password, it would be part of the password.
   if (match === null || port < 1 || port > portMax)
-    throw new DatabaseMisuse(
+    throw misuse(
       "The database URL's host or port cannot be read. Write / ? # and @ in a password as %2F %3F %23 and %40.",
     );
   // A host that starts with a slash is the folder of a socket, written as %2Fvar%2Frun%2Fpostgresql.
@@ -144,19 +131,19 @@ function parseHost(
 function refuseUnsafeTls(options: URLSearchParams): void {
   const given = options.get("sslmode");
   if (given === "allow" || given === "prefer")
-    throw new DatabaseMisuse(
+    throw misuse(
       `The database URL has sslmode=${given}, which lets anyone between service and server turn TLS off. Use verify-full, or disable on a trusted network.`,
     );
   refuseUnknownChoice(options, "sslmode", ["disable", "require", "verify-ca", "verify-full"]);
   const root = options.get("sslrootcert");
   if (given === "verify-ca" && (root === null || root === "system"))
-    throw new DatabaseMisuse(
+    throw misuse(
       "The database URL has sslmode=verify-ca without a root certificate of your own in sslrootcert: anyone can get a certificate from a public authority; use verify-full.",
     );
   if (root === "system" && given !== null && given !== "verify-full")
-    throw new DatabaseMisuse("The database URL has sslrootcert=system, which needs sslmode=verify-full.");
+    throw misuse("The database URL has sslrootcert=system, which needs sslmode=verify-full.");
   if (options.has("sslcert") !== options.has("sslkey"))
-    throw new DatabaseMisuse("The database URL needs sslcert and sslkey together.");
+    throw misuse("The database URL needs sslcert and sslkey together.");
 }
 
 /** The options for one host, whose sslmode is given, or depends on whether the connection leaves this machine. */

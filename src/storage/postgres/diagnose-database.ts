@@ -1,5 +1,5 @@
+import { Problem } from "../../system/problem.ts";
 import { findRewriting, refuseMissingPrivileges } from "./database-checks.ts";
-import { DatabaseProblem } from "./database-url.ts";
 import { reasonOf } from "./faults.ts";
 import { readCheckedVersion } from "./migrations/migrate.ts";
 import { type PostgresOptions, Server } from "./server.ts";
@@ -18,7 +18,7 @@ export interface DatabaseDiagnosis {
 
 /**
  * Connects as a node does, changes nothing, and describes what it found.
- * @throws DatabaseProblem it cannot be reached, or a node would refuse it.
+ * @throws Problem it cannot be reached, or a node would refuse it.
  */
 export async function diagnoseDatabase(url: string, options: PostgresOptions): Promise<DatabaseDiagnosis> {
   const server = new Server(url, options);
@@ -30,15 +30,15 @@ export async function diagnoseDatabase(url: string, options: PostgresOptions): P
     const hasTables = (await readCheckedVersion(session)) > 0;
     if (hasTables) await refuseMissingPrivileges(session);
     if (!hasTables && mayCreate !== "t")
-      throw new DatabaseProblem(`The database role ${role} lacks CREATE on the schema; grant it.`);
+      throw new Problem(`The database role ${role} lacks CREATE on the schema; grant it.`);
     const tables = hasTables ? "has the tables" : "has no tables yet; the first start creates them";
     return {
       facts: `${version} accepts writes and ${tables}; the role ${role} has the privileges`,
       rewriting: await findRewriting(session),
     };
   } catch (error) {
-    if (error instanceof DatabaseProblem) throw error;
-    throw new DatabaseProblem(`The database cannot be used: ${reasonOf(error)}.`);
+    if (error instanceof Problem) throw error;
+    throw new Problem(`The database cannot be used: ${reasonOf(error)}.`);
   } finally {
     session?.destroy();
   }

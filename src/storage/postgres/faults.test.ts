@@ -1,13 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { StoreUnavailable } from "../../plants/plant-store.ts";
-import {
-  asStoreUnavailable,
-  CommitWarning,
-  type FaultKind,
-  kindOf,
-  maySplit,
-  ServerUnavailable,
-} from "./faults.ts";
+import { asStoreUnavailable, type FaultKind, kindOf, maySplit, ServerUnavailable } from "./faults.ts";
 
 const fromServer = (code: string) => Object.assign(new Error("it said so"), { severity: "ERROR", code });
 const fromNetwork = (code: string) => Object.assign(new Error("it said so"), { code });
@@ -35,7 +28,7 @@ describe("a failure of PostgreSQL", () => {
   });
 
   test("by a commit with a warning makes the store unavailable", () => {
-    expect(kindOf(new CommitWarning("x"))).toBe("unavailable");
+    expect(kindOf(new StoreUnavailable("x"))).toBe("unavailable");
   });
 
   // As Citus reports it.

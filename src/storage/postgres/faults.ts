@@ -10,11 +10,6 @@ export class ServerUnavailable extends Error {
 /** A statement was not answered in time; its session was dropped. */
 export class StatementTimeout extends ServerUnavailable {}
 
-/** The server committed with a warning, such as that a wait for a standby was cancelled. */
-export class CommitWarning extends Error {
-  override readonly name = "CommitWarning";
-}
-
 /**
  * What a failure means: `retry`, the transaction lost a race or waited too long for a lock; `reconnect`, the session is unusable
  * and another may work; `unavailable`, the store refuses every session for now; `plant`, the values of one row are
@@ -46,7 +41,7 @@ const certificateFault = /^(?:UNABLE_TO_\w+|CERT_\w+|\w*SELF_SIGNED_CERT\w*|ERR_
 
 export function kindOf(error: unknown): FaultKind {
   if (error instanceof ServerUnavailable) return "reconnect";
-  if (error instanceof CommitWarning || error instanceof StoreUnavailable) return "unavailable";
+  if (error instanceof StoreUnavailable) return "unavailable";
   const code = codeOf(error);
   if (code === "XX000" && error instanceof Error && workerLost.test(error.message)) return "retry";
   if (isFromServer(error)) return kindsBySqlState.find(([codes]) => codes.test(code))?.[1] ?? "internal";

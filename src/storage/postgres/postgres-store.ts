@@ -60,7 +60,7 @@ export class PostgresStore implements Store {
     this.archive = new PostgresArchive(this.#readers);
   }
 
-  /** @throws DatabaseProblem it cannot be reached, or must not be used. */
+  /** @throws Problem it cannot be reached, or must not be used. */
   static async open(url: string, options: PostgresOptions, changes: TableChanges): Promise<PostgresStore> {
     const store = new PostgresStore(new Server(url, options), commandTimes);
     await store.#prepare(changes, commandMsMax, () => {});

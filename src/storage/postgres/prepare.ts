@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { codeOf } from "../../system/errors.ts";
+import { misuse, Problem } from "../../system/problem.ts";
 import { findRewriting, refuseMissingPrivileges, refuseSharedSession } from "./database-checks.ts";
-import { DatabaseMisuse, DatabaseProblem } from "./database-url.ts";
 import { kindOf, reasonOf, tlsAdvice } from "./faults.ts";
 import { migrate, type TableChanges } from "./migrations/migrate.ts";
 import { retryWaitMs } from "./retry-wait.ts";
@@ -25,8 +25,8 @@ const mustBeFixed = /^(?:28...|3D000|42(?:501|704|P05)|22023|26000)$/;
 /**
  * Prepares the database, and waits for its server while it is unreachable. With `upgrade`, returns the triggers and rules that
  * may change or drop a plant before it is stored, such as `trigger "shout"`.
- * @throws DatabaseMisuse a setting must change first.
- * @throws DatabaseProblem it failed, or was unreachable for too long.
+ * @throws Problem a setting must change first.
+ * @throws Problem it failed, or was unreachable for too long.
  */
 export async function prepare(preparation: Preparation): Promise<readonly string[]> {
   const deadlineMs = performance.now() + preparation.timeoutMs;
@@ -37,8 +37,7 @@ export async function prepare(preparation: Preparation): Promise<readonly string
       const fatal = findFatalProblem(error, preparation.server);
       if (fatal !== undefined) throw fatal;
       const reason = reasonOf(error);
-      if (performance.now() > deadlineMs)
-        throw new DatabaseProblem(`The database cannot be used: ${reason}.`);
+      if (performance.now() > deadlineMs) throw new Problem(`The database cannot be used: ${reason}.`);
       preparation.onWaiting(reason);
       await sleep(retryWaitMs(attempt), undefined, { signal: preparation.signal });
     }
@@ -63,15 +62,15 @@ async function prepareOnce({ server, changes }: Preparation): Promise<readonly s
 }
 
 /** The problem for the operator, if no later attempt can succeed. */
-function findFatalProblem(error: unknown, { passwordMayChange }: Server): DatabaseProblem | undefined {
-  if (error instanceof DatabaseProblem) return error;
+function findFatalProblem(error: unknown, { passwordMayChange }: Server): Problem | undefined {
+  if (error instanceof Problem) return error;
   const code = codeOf(error);
   if (code === wrongPassword && passwordMayChange) return undefined;
   const sentence = `The database cannot be used: ${reasonOf(error)}.`;
   if (mustBeFixed.test(code) || isMissingPassword(error) || tlsAdvice(error) !== undefined)
-    return new DatabaseMisuse(sentence);
+    return misuse(sentence);
   const isFatal = !["retry", "reconnect", "unavailable"].includes(kindOf(error));
-  return isFatal ? new DatabaseProblem(sentence) : undefined;
+  return isFatal ? new Problem(sentence) : undefined;
 }
 
 function isMissingPassword(error: unknown): boolean {

@@ -1,5 +1,6 @@
 import { messageOf } from "../../system/errors.ts";
-import { type DatabaseAddress, DatabaseMisuse, type Host, parseDatabaseUrl } from "./database-url.ts";
+import { misuse, type Problem } from "../../system/problem.ts";
+import { type DatabaseAddress, type Host, parseDatabaseUrl } from "./database-url.ts";
 import { isRetryableFault, ServerUnavailable } from "./faults.ts";
 import { connectMsMax, Session } from "./session.ts";
 
@@ -49,7 +50,7 @@ export class Server {
   readonly #allowUnsafe: boolean;
   #primary: Host | undefined;
 
-  /** @throws DatabaseMisuse the URL cannot be used. */
+  /** @throws Problem the URL cannot be used. */
   constructor(url: string, { databasePassword, allowUnsafeDatabase }: PostgresOptions) {
     const parsed = parseDatabaseUrl(url);
     this.address = { ...parsed, password: parsed.password ?? passwordOf(databasePassword) };
@@ -63,7 +64,7 @@ export class Server {
 
   /**
    * Opens a session on the host that accepts writes. All are tried in parallel, so that one that hangs costs no time.
-   * @throws DatabaseMisuse the server is not durable, and --allow-unsafe-database is not set; or it cannot store every text.
+   * @throws Problem the server is not durable, and --allow-unsafe-database is not set; or it cannot store every text.
    */
   async open(): Promise<Session> {
     const attempts = this.address.hosts.map((host) => this.#openOn(host));
@@ -99,7 +100,7 @@ export class Server {
 
   /**
    * Sets up a new session, and destroys it if no plants may be stored in it.
-   * @throws DatabaseMisuse, ServerUnavailable
+   * @throws Problem, ServerUnavailable
    */
   async setUp(session: Session): Promise<void> {
     try {
@@ -125,9 +126,7 @@ export class Server {
 
   async #setUpAndCheck(session: Session): Promise<void> {
     if (this.address.bindsChannel && !session.isChannelBound)
-      throw new DatabaseMisuse(
-        "The database URL has channel_binding=require, but the server offers no channel binding.",
-      );
+      throw misuse("The database URL has channel_binding=require, but the server offers no channel binding.");
     const [row = []] = await session.run(setUpSession, [], connectMsMax);
     const [readOnly, synchronousCommit, fsync, encoding, shardCount, transactionIdFunction] = row;
     // Neither need last: a standby may be promoted, and a provider can make a database read-only while its disk is full.
@@ -136,11 +135,11 @@ export class Server {
         `${session.target.host}:${session.target.port} accepts no writes: it is a standby, or default_transaction_read_only is on`,
       );
     if (encoding !== "UTF8")
-      throw new DatabaseMisuse(
+      throw misuse(
         `The database has the encoding ${encoding}, which cannot store every text; create one with ENCODING 'UTF8'.`,
       );
     if (transactionIdFunction === null)
-      throw new DatabaseMisuse(
+      throw misuse(
         "The database has no function pg_current_xact_id, by which followers know that they miss no plant; use PostgreSQL 13 or newer.",
       );
     if (!this.#allowUnsafe) {
@@ -157,8 +156,8 @@ async function destroyUnless(kept: Session, attempt: Promise<Session>): Promise<
   if (session !== kept) session?.destroy();
 }
 
-function notDurableError(setting: string): DatabaseMisuse {
-  return new DatabaseMisuse(
+function notDurableError(setting: string): Problem {
+  return misuse(
     `The database has ${setting}=off, so it would acknowledge plants that a crash can lose; turn it on, or allow it with --allow-unsafe-database yes.`,
   );
 }

@@ -1,9 +1,11 @@
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import pg from "pg";
+import { StoreUnavailable } from "../../plants/plant-store.ts";
+import { misuse } from "../../system/problem.ts";
 import { hourMs } from "../../text/duration.ts";
-import { type DatabaseAddress, DatabaseMisuse, type Host, isLocal } from "./database-url.ts";
-import { CommitWarning, StatementTimeout } from "./faults.ts";
+import { type DatabaseAddress, type Host, isLocal } from "./database-url.ts";
+import { StatementTimeout } from "./faults.ts";
 
 /** A statement with a name is prepared once in each session. */
 export interface Statement {
@@ -74,7 +76,7 @@ export class Session extends pg.Client {
   /**
    * Runs one statement in a transaction of its own, unless one is open.
    * @throws StatementTimeout no answer in time; the session is dropped, and the statement's outcome is unknown.
-   * @throws CommitWarning the server committed with a warning, such as that nothing was replicated.
+   * @throws StoreUnavailable the server committed with a warning, such as that nothing was replicated.
    */
   async run(
     statement: Statement,
@@ -83,7 +85,7 @@ export class Session extends pg.Client {
   ): Promise<readonly Row[]> {
     this.#warning = undefined;
     const { rows } = await this.#query({ ...statement, values: [...values] }, timeoutMs);
-    if (this.#warning !== undefined) throw new CommitWarning(this.#warning);
+    if (this.#warning !== undefined) throw new StoreUnavailable(this.#warning);
     return rows;
   }
 
@@ -120,7 +122,7 @@ export class Session extends pg.Client {
     if (isVerified || isLocal(host.startsWith("/") ? host : peer)) return;
     this.connection.emit(
       "error",
-      new DatabaseMisuse(
+      misuse(
         `${host}:${port} asks for the password in clear text, and nothing proves that it is the right server; set sslmode=verify-full in the database URL, or scram-sha-256 in the server's pg_hba.conf.`,
       ),
     );

@@ -10,7 +10,7 @@ import { createEmptyStore } from "../../../test/support/seeded-store.ts";
 import { testPlant } from "../../../test/support/stored-plants.ts";
 import { temporaryFolder } from "../../../test/support/temporary-folder.ts";
 import { StoreUnavailable } from "../../plants/plant-store.ts";
-import { DataFileProblem } from "./data-file/data-file-problem.ts";
+import { Problem } from "../../system/problem.ts";
 import { type Failure, readMarker } from "./data-file/failure-marker.ts";
 import { lastBackupFile } from "./data-file/last-backup.ts";
 import { readUseWithoutWal } from "./data-file/store-use.ts";
@@ -44,7 +44,7 @@ test("a store that cannot prepare its statements is not opened, and leaves nothi
   // A thread would open its files after the lock is released.
   using started = spyOn(globalThis, "Worker");
   const open = () => new SqliteStore(path);
-  expect(open).toThrow(DataFileProblem);
+  expect(open).toThrow(Problem);
   expect(open).toThrow("cannot be used: unknown function: their()");
   expect(started).not.toHaveBeenCalled();
   expect(hasWriter(path)).toBe(false);

@@ -1,6 +1,7 @@
 // The schema of the database: the migrations that create it, how it gets those that it lacks, and what is refused.
+
 import { codeOf } from "../../../system/errors.ts";
-import { DatabaseProblem } from "../database-url.ts";
+import { Problem } from "../../../system/problem.ts";
 import { reasonOf, ServerUnavailable } from "../faults.ts";
 import type { Session } from "../session.ts";
 import createTables from "./006-tables.sql" with { type: "text" };
@@ -55,7 +56,7 @@ const withoutTimeouts = "SET statement_timeout = 0; SET lock_timeout = 0";
 /**
  * Checks the schema, and migrates it as far as `changes` allows. Of nodes that start together, the one that locks the row of
  * plant_store_schema migrates, and the others retry until it is done.
- * @throws DatabaseProblem the tables are not those of this version, and may not or cannot become so.
+ * @throws Problem the tables are not those of this version, and may not or cannot become so.
  */
 export async function migrate(
   session: Session,
@@ -82,7 +83,7 @@ export async function migrate(
 
 /**
  * The number of the schema, once its tables are checked; 0 if there are none yet.
- * @throws DatabaseProblem the tables are from a newer version, or from before 1.0.0.
+ * @throws Problem the tables are from a newer version, or from before 1.0.0.
  */
 export async function readCheckedVersion(session: Session, migrations = allMigrations): Promise<number> {
   const version = await readVersion(session, selectVersion).catch(zeroIfMissing);
@@ -106,9 +107,7 @@ async function refuseUnknownTables(
 ): Promise<void> {
   if (version === 0) return;
   if (version > newestOf(migrations))
-    throw new DatabaseProblem(
-      "The database was set up by a newer plant-store; use that version or a newer one.",
-    );
+    throw new Problem("The database was set up by a newer plant-store; use that version or a newer one.");
   const expected = migrations.find(({ number }) => number === version)?.columns;
   if (expected === undefined) throw earlyProblem();
   const rows = await session.run(selectColumns, [Object.keys(expected)]);
@@ -117,17 +116,17 @@ async function refuseUnknownTables(
     if (!columns.split(/,\s+/).every((column) => actual.has(`${table}.${column}`))) throw earlyProblem();
 }
 
-function earlyProblem(): DatabaseProblem {
-  return new DatabaseProblem(
+function earlyProblem(): Problem {
+  return new Problem(
     "The database was set up before plant-store 1.0.0: export its plants with the version that wrote it, and import them into a new database.",
   );
 }
 
 function refuseUnmigrated(version: number, changes: TableChanges): void {
   if (version === 0 && changes === "none")
-    throw new DatabaseProblem("The database has no plant-store tables yet: start the service on it once.");
+    throw new Problem("The database has no plant-store tables yet: start the service on it once.");
   if (version > 0 && changes !== "upgrade")
-    throw new DatabaseProblem(
+    throw new Problem(
       "The database was set up by an older plant-store: start the service on it once to upgrade its tables.",
     );
 }

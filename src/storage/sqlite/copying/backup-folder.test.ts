@@ -15,7 +15,7 @@ import { caught } from "../../../../test/support/caught.ts";
 import { changePlant, seedStore } from "../../../../test/support/seeded-store.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import type { OnStep } from "../../../plants/plant-backups.ts";
-import { DataFileProblem } from "../data-file/data-file-problem.ts";
+import { Problem } from "../../../system/problem.ts";
 import { lastBackupFile, readLastBackup } from "../data-file/last-backup.ts";
 import { BackupFolder } from "./backup-folder.ts";
 import { checksumFile } from "./checksum.ts";
@@ -55,8 +55,8 @@ test.each(["copying", "checking the rows of the copy of", "computing the checksu
 
     const error = await caught(backups.backUp(0, { onStep }));
 
-    expect(error).toBeInstanceOf(DataFileProblem);
-    const { message } = error as DataFileProblem;
+    expect(error).toBeInstanceOf(Problem);
+    const { message } = error as Problem;
     expect(message).toContain(folderPath);
     expect(message).toContain("not a directory");
   },

@@ -9,9 +9,10 @@ import type {
   RequestedBackup,
 } from "../../../plants/plant-backups.ts";
 import { codeOf, describeFileError, pathOf } from "../../../system/errors.ts";
+import { Problem } from "../../../system/problem.ts";
 import { describeEachBlock, lastSeq } from "../blocks/blocks.ts";
 import { ImmutableDatabase } from "../data-file/connect.ts";
-import { DataFileProblem, systemErrorAsProblem } from "../data-file/data-file-problem.ts";
+import { systemErrorAsProblem } from "../data-file/data-file-problem.ts";
 import { syncDirectory } from "../data-file/durable-files.ts";
 import { whyUnrecorded } from "../data-file/last-backup.ts";
 import { type BackupFile, writeBackup } from "./backup.ts";
@@ -69,7 +70,7 @@ export class BackupFolder implements DatedBackups {
   /**
    * Makes a backup, and records it. With `keep`, then removes the oldest until that many are left; none if one of them may have
    * what this one lacks: plants that were changed in the data file since, or more plants.
-   * @throws DataFileProblem
+   * @throws Problem
    */
   async backUp(
     atMs: number,
@@ -135,7 +136,7 @@ export class BackupFolder implements DatedBackups {
         // 1.2.1 wrote one beside each.
         rmSync(`${backup}.digest.json`, { force: true });
       } catch (error) {
-        throw new DataFileProblem(
+        throw new Problem(
           `The backup ${made} is complete, but the old ${pathOf(error) ?? backup} cannot be removed: ${describeFileError(error)}.`,
         );
       }
@@ -153,7 +154,7 @@ export class BackupFolder implements DatedBackups {
   async #look(): Promise<void> {
     const folder = await stat(this.folderPath).catch(undefinedIfMissing);
     if (!folder?.isDirectory())
-      throw new DataFileProblem(`The folder ${this.folderPath} does not exist; create it first.`);
+      throw new Problem(`The folder ${this.folderPath} does not exist; create it first.`);
   }
 
   #path(name: string): string {
@@ -182,7 +183,7 @@ function undefinedIfMissing(error: unknown): undefined {
  */
 function problemText(error: unknown, path: string): string {
   const problem = systemErrorAsProblem(error, path);
-  if (problem instanceof DataFileProblem) return problem.message;
+  if (problem instanceof Problem) return problem.message;
   throw problem;
 }
 

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { caught } from "../../../../test/support/caught.ts";
 import { seedStore } from "../../../../test/support/seeded-store.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
-import { DataFileProblem } from "../data-file/data-file-problem.ts";
+import { Problem } from "../../../system/problem.ts";
 import { type BackupFile, streamBackup, writeBackup } from "./backup.ts";
 import { expectedChecksum } from "./checksum.ts";
 
@@ -23,7 +23,7 @@ test("of two backups to one file at the same time, one is complete with its chec
     }),
   );
   const ended = [one, await other];
-  const [refused] = ended.filter((end) => end instanceof DataFileProblem);
+  const [refused] = ended.filter((end) => end instanceof Problem);
   const [made] = ended.filter((end) => !(end instanceof Error)) as BackupFile[];
   expect(String(refused)).toContain(to);
   expect(made).toMatchObject({ path: to, plants: 3 });

@@ -1,10 +1,12 @@
 // Backs up a data file in use: a checked copy with its checksum, in a new file or to a stream.
+
 import { createReadStream, existsSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import type { OnStep } from "../../../plants/plant-backups.ts";
+import { Problem } from "../../../system/problem.ts";
 import { mayWrite, realDataFile, refuseExisting } from "../data-file/data-file-path.ts";
-import { DataFileProblem, systemErrorAsProblem } from "../data-file/data-file-problem.ts";
+import { systemErrorAsProblem } from "../data-file/data-file-problem.ts";
 import { syncDirectory, writeNew } from "../data-file/durable-files.ts";
 import { refuseUnusable } from "../opening/open-read-only.ts";
 import { checksumFile } from "./checksum.ts";
@@ -28,7 +30,7 @@ const chunkBytes = 1024 * 1024;
 
 /**
  * Backs up a data file in use to a new file, with its checksum beside it.
- * @throws DataFileProblem
+ * @throws Problem
  */
 export async function writeBackup(
   from: string,
@@ -36,7 +38,7 @@ export async function writeBackup(
   onStep: OnStep = ignoreStep,
 ): Promise<BackupFile> {
   for (const path of [to, checksumFile(to)]) refuseExisting(path, "A backup never overwrites");
-  if (!existsSync(dirname(resolve(to)))) throw new DataFileProblem(`The folder of ${to} does not exist.`);
+  if (!existsSync(dirname(resolve(to)))) throw new Problem(`The folder of ${to} does not exist.`);
   refuseUnusable(from);
   const partial = partialFile(to);
   await using thread = new CopyThread(onStep);
@@ -62,7 +64,7 @@ export async function writeBackup(
 /**
  * Backs up a data file in use to a stream. The copy is first written to a file, so that a slow reader holds no read transaction
  * open, and nothing of a damaged copy is sent. `write` returns false if the reader is gone.
- * @throws DataFileProblem
+ * @throws Problem
  */
 export async function streamBackup(
   from: string,
@@ -85,7 +87,7 @@ export async function streamBackup(
     onStep({ doing: "writing the copy of", unit: "bytes", done: () => writtenBytes, total: () => bytes });
     for await (const chunk of createReadStream(partial, { highWaterMark: chunkBytes })) {
       if (!(await write(chunk)))
-        throw new DataFileProblem("Standard output was closed before the whole backup was written.");
+        throw new Problem("Standard output was closed before the whole backup was written.");
       writtenBytes += chunk.length;
     }
     return { sha256, ...copied };

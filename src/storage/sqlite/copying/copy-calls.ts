@@ -1,9 +1,10 @@
 // What takes long in a backup, a restore and a verification. It runs on a thread (copy-thread.ts): SQLite returns only when it is
 // done, and would otherwise keep the main thread from all else.
+
 import type { OnStep } from "../../../plants/plant-backups.ts";
 import { messageOf } from "../../../system/errors.ts";
+import { Problem } from "../../../system/problem.ts";
 import { formatBytes } from "../../../text/sizes.ts";
-import { DataFileProblem } from "../data-file/data-file-problem.ts";
 import { fileSize } from "../data-file/durable-files.ts";
 import { Thread } from "../threads/thread.ts";
 import type { CheckedRows } from "./check-rows.ts";
@@ -40,7 +41,7 @@ export const unread: CheckedFile = {
 export class CopyThread implements AsyncDisposable {
   readonly #thread = new Thread<CopyCalls>("storage/sqlite/copying/copy-thread", {
     keepsProcessAlive: true,
-    errors: { DataFileProblem },
+    errors: { Problem },
   });
   readonly #onStep: OnStep;
 
@@ -98,12 +99,12 @@ export class CopyThread implements AsyncDisposable {
   }
 }
 
-/** @throws DataFileProblem the call failed, or the thread was lost; its message begins with `failure`. */
+/** @throws Problem the call failed, or the thread was lost; its message begins with `failure`. */
 async function asked<Result>(failure: string, call: Promise<Result>): Promise<Result> {
   try {
     return await call;
   } catch (error) {
-    if (error instanceof DataFileProblem) throw error;
-    throw new DataFileProblem(`${failure}: ${messageOf(error)}`.replace(/\.?$/, "."));
+    if (error instanceof Problem) throw error;
+    throw new Problem(`${failure}: ${messageOf(error)}`.replace(/\.?$/, "."));
   }
 }

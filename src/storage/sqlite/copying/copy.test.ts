@@ -5,7 +5,7 @@ import { basename, dirname, join } from "node:path";
 import { caught } from "../../../../test/support/caught.ts";
 import { changePlant, seedStore } from "../../../../test/support/seeded-store.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
-import { DataFileProblem } from "../data-file/data-file-problem.ts";
+import { Problem } from "../../../system/problem.ts";
 import { inspectDataFile } from "../opening/data-file-table.ts";
 import { copyDataFile, giveName, isAsStored, partialFile, removeOldPartials } from "./copy.ts";
 import { CopyThread } from "./copy-calls.ts";
@@ -45,13 +45,13 @@ test("a copy has everything, and is complete without a WAL", async () => {
 
 test("a copy of a damaged file, or one that is damaged itself, is refused and removed", async () => {
   const ofDamaged = await copyOf((file) => damage(file, "japonica"));
-  expect(ofDamaged.copied).toBeInstanceOf(DataFileProblem);
+  expect(ofDamaged.copied).toBeInstanceOf(Problem);
   expect(String(ofDamaged.copied)).toContain(`${ofDamaged.from} is damaged (`);
   const becameDamaged = await copyOf(
     () => {},
     (copy) => damage(copy, "japonica"),
   );
-  expect(becameDamaged.copied).toBeInstanceOf(DataFileProblem);
+  expect(becameDamaged.copied).toBeInstanceOf(Problem);
   expect(String(becameDamaged.copied)).toMatch(/The copy of .*plants\.db is damaged: \w/);
   for (const { to } of [ofDamaged, becameDamaged]) expect(readdirSync(dirname(to))).toEqual([]);
 });

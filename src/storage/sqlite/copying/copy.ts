@@ -1,14 +1,15 @@
 // A copy of a store, for a backup or a restore. SQLite makes it under a name that nobody else has; it gets its own once it is checked
 // and synced.
+
 import { randomBytes } from "node:crypto";
 import { linkSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { StoreDigest } from "../../../plants/plant-backups.ts";
 import { codeOf, describeFileError, syscallOf } from "../../../system/errors.ts";
+import { Problem } from "../../../system/problem.ts";
 import { dayMs } from "../../../text/duration.ts";
 import { digestOfStore } from "../blocks/block-digests.ts";
 import { refuseExisting } from "../data-file/data-file-path.ts";
-import { DataFileProblem } from "../data-file/data-file-problem.ts";
 import { fileSize, noLinks, removeDatabase } from "../data-file/durable-files.ts";
 import type { CopyThread } from "./copy-calls.ts";
 
@@ -58,7 +59,7 @@ export function removeOldPartials(folder: string, isName: (name: string) => bool
 /**
  * Copies a store in use: SQLite reads a snapshot, with what is in the WAL, and writes all of it to a new file, which is then checked
  * and synced. Writers go on, and only the WAL grows meanwhile. If that fails, the file is removed.
- * @throws DataFileProblem it cannot be copied, or the copy is damaged.
+ * @throws Problem it cannot be copied, or the copy is damaged.
  */
 export async function copyDataFile(
   thread: CopyThread,
@@ -73,9 +74,8 @@ export async function copyDataFile(
       to,
       " the copy of",
     );
-    if (damage.length > 0) throw new DataFileProblem(`The copy of ${from} is damaged: ${damage.join("; ")}.`);
-    if (blocks === undefined)
-      throw new DataFileProblem(`The copy of ${from} is damaged: ${problems.join("; ")}.`);
+    if (damage.length > 0) throw new Problem(`The copy of ${from} is damaged: ${damage.join("; ")}.`);
+    if (blocks === undefined) throw new Problem(`The copy of ${from} is damaged: ${problems.join("; ")}.`);
     await thread.syncFile(to);
     const bytes = fileSize(to);
     return { bytes, plants, matchedPlants, changedBlocks, problems, ...digestOfStore(blocks) };
@@ -87,7 +87,7 @@ export async function copyDataFile(
 
 /**
  * Gives a complete copy its name: by a link, which fails if a file was created in the meantime, where a rename would replace it.
- * @throws DataFileProblem
+ * @throws Problem
  */
 export function giveName(partial: string, path: string, link = linkSync): void {
   try {
@@ -95,9 +95,8 @@ export function giveName(partial: string, path: string, link = linkSync): void {
     rmSync(partial);
   } catch (error) {
     const code = codeOf(error);
-    if (code === "EEXIST") throw new DataFileProblem(`${path} was created meanwhile; it was not replaced.`);
-    if (!noLinks.includes(code))
-      throw new DataFileProblem(`${path} cannot be created: ${describeFileError(error)}.`);
+    if (code === "EEXIST") throw new Problem(`${path} was created meanwhile; it was not replaced.`);
+    if (!noLinks.includes(code)) throw new Problem(`${path} cannot be created: ${describeFileError(error)}.`);
     refuseExisting(path, "It was created meanwhile");
     renameSync(partial, path);
   }

@@ -1,5 +1,6 @@
 // What a restore keeps out while it runs, and what it refuses. What the command does is in test/sqlite/restore.test.ts and
 // restore-in-place.test.ts.
+
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import {
@@ -19,7 +20,7 @@ import { seedStore } from "../../../../test/support/seeded-store.ts";
 import { missingIn, storedPlants } from "../../../../test/support/stored-plants.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import type { OnStep } from "../../../plants/plant-backups.ts";
-import { DataFileProblem } from "../data-file/data-file-problem.ts";
+import { Problem } from "../../../system/problem.ts";
 import { readMarker, whyFailureUnrecorded } from "../data-file/failure-marker.ts";
 import { lastBackupFile, readLastBackup } from "../data-file/last-backup.ts";
 import { hasWriter } from "../data-file/writer-lock.ts";
@@ -132,14 +133,14 @@ test("a backup that is damaged is refused, with the advice to use another one, a
   writeFileSync(broken, bytes.fill(0xff, 4096, 8192));
   const path = newCrashed();
   const error = await caught(restore(broken, path));
-  expect(error).toBeInstanceOf(DataFileProblem);
+  expect(error).toBeInstanceOf(Problem);
   expect(readFileSync(path).equals(readFileSync(crashed))).toBe(true);
   rmSync(`${path}.lock`);
   expect(readdirSync(dirname(path)).sort()).toEqual(["plants.db", "plants.db-wal"]);
   // The same file, in the place of the store's own.
   writeFileSync(path, readFileSync(broken));
   whyFailureUnrecorded(path, "overwritten");
-  expect(await caught(restore(path, path))).toBeInstanceOf(DataFileProblem);
+  expect(await caught(restore(path, path))).toBeInstanceOf(Problem);
   expect(readMarker(path)).toBe("overwritten");
   expect(foldersOfOld(path)).toEqual([]);
   // One that SQLite cannot open at all.
@@ -159,6 +160,6 @@ test("what the system reports about the file that a restore writes is a problem 
   const path = folder.newPath();
   mkdirSync(join(`${path}.replacement`, "in the way"), { recursive: true });
   const error = await caught(restore(backup, path));
-  expect(error).toBeInstanceOf(DataFileProblem);
+  expect(error).toBeInstanceOf(Problem);
   expect(String(error)).toContain(`${path}.replacement`);
 });

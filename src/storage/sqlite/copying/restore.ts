@@ -1,7 +1,9 @@
 // Makes a backup the data file, where there is none or in the place of one.
+
 import { existsSync, renameSync, rmSync, statfsSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { OnStep } from "../../../plants/plant-backups.ts";
+import { Problem } from "../../../system/problem.ts";
 import { formatBytes } from "../../../text/sizes.ts";
 import { connect } from "../data-file/connect.ts";
 import {
@@ -10,7 +12,7 @@ import {
   refuseExisting,
   refuseUnreadableDatabase,
 } from "../data-file/data-file-path.ts";
-import { asDataFileProblem, DataFileProblem, LostWal } from "../data-file/data-file-problem.ts";
+import { asDataFileProblem, LostWal } from "../data-file/data-file-problem.ts";
 import { fileSize, makeDirectory, removeDatabase, syncDirectory } from "../data-file/durable-files.ts";
 import { readMarker, removeMarker } from "../data-file/failure-marker.ts";
 import { isSameFile } from "../data-file/inode.ts";
@@ -52,7 +54,7 @@ const spareBytes = 1_000_000;
 /**
  * Restores a backup, or any data file with its WAL: one that was moved away, or copied from a running process. With `replace`, it
  * takes the place of a data file that no service has open; that may be the source itself, which is then accepted as it is.
- * @throws DataFileProblem
+ * @throws Problem
  */
 export async function restoreDataFile(
   from: string,
@@ -152,7 +154,7 @@ function recordRestored(
 
 /**
  * Whether the source is read without a WAL: a file that VACUUM made has none, and that of an overwritten one must not be applied.
- * @throws DataFileProblem the source cannot be restored.
+ * @throws Problem the source cannot be restored.
  */
 function isCompleteSource(from: string, path: string, warn: RestoreOptions["warn"]): boolean {
   const isAccepted = isSameFile(from, path);
@@ -182,8 +184,8 @@ function isCompleteSource(from: string, path: string, warn: RestoreOptions["warn
 
 function refuseMissingBackup(from: string): void {
   refuseUnreadableDatabase(from);
-  if (!existsSync(from)) throw new DataFileProblem(`The backup ${from} does not exist.`);
-  if (!statSync(from).isFile()) throw new DataFileProblem(`The backup ${from} is not a file.`);
+  if (!existsSync(from)) throw new Problem(`The backup ${from} does not exist.`);
+  if (!statSync(from).isFile()) throw new Problem(`The backup ${from} is not a file.`);
 }
 
 /** Called before anything is written: the old files stay, so the copy needs as much space again. */
@@ -192,7 +194,7 @@ function refuseTooLittleSpace(from: string, path: string): void {
   const { bavail, bsize } = statfsSync(dirname(path));
   const free = bavail * bsize;
   if (free < needed)
-    throw new DataFileProblem(
+    throw new Problem(
       `${dirname(path)} has ${formatBytes(free)} free, and the restored data file needs ${formatBytes(needed)}: the old one stays. Make room first, or restore ${from} onto another disk.`,
     );
 }
@@ -204,7 +206,7 @@ async function compareChecksum(
   const sha256 = await thread.computeChecksum(from);
   const expected = expectedChecksum(from);
   if (expected !== undefined && expected !== sha256)
-    throw new DataFileProblem(
+    throw new Problem(
       `${from} does not match its checksum in ${checksumFile(from)}; it was changed or truncated.`,
     );
   return { sha256, hasChecksum: expected !== undefined };

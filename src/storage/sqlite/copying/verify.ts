@@ -1,10 +1,12 @@
 // Whether a data file or a backup is sound and complete, and whether another file has the same plants.
+
 import type { OnStep, StoreDigest } from "../../../plants/plant-backups.ts";
+import { Problem } from "../../../system/problem.ts";
 import { isoTime } from "../../../text/time.ts";
 import { digestOfStore } from "../blocks/block-digests.ts";
 import { describeEachBlock, rangeOf } from "../blocks/blocks.ts";
 import { realDataFile, refuseMissingFile, refuseUnreadableDatabase } from "../data-file/data-file-path.ts";
-import { DataFileProblem, isDamage } from "../data-file/data-file-problem.ts";
+import { isDamage } from "../data-file/data-file-problem.ts";
 import { type LastBackup, readLastBackup } from "../data-file/last-backup.ts";
 import { schemaNumber } from "../migrations/migrate.ts";
 import { openReadOnly, refuseUnusable } from "../opening/open-read-only.ts";
@@ -30,7 +32,7 @@ export interface Verified extends StoreDigest {
 /**
  * Checks the data file against its checksum, every page and index, then every row and the digest of every
  * block; and whether it still has what was in its last backup. Damage is reported, never thrown.
- * @throws DataFileProblem it is not a data file; or, before anything is checked, the record of the last backup cannot be read.
+ * @throws Problem it is not a data file; or, before anything is checked, the record of the last backup cannot be read.
  */
 export async function verifyDataFile(path: string, onStep: OnStep = ignoreStep): Promise<Verified> {
   refuseUnreadableDatabase(realDataFile(path));
@@ -72,7 +74,7 @@ export interface ComparedWith {
 /**
  * Whether another data file has every plant that this one has, with the same content and in the same order, computed from the
  * rows of both. The other one may have more.
- * @throws DataFileProblem the other one is not a data file.
+ * @throws Problem the other one is not a data file.
  */
 export async function compareWith(
   path: string,
@@ -88,21 +90,21 @@ export async function compareWith(
     if (lackingPlants > 0) differences.push(`${against} lacks the last ${lackingPlants} plants of ${path}`);
     return { comparedPlants, differences };
   } catch (error) {
-    if (!(error instanceof DataFileProblem)) throw error;
+    if (!(error instanceof Problem)) throw error;
     return { comparedPlants: 0, differences: [error.message] };
   }
 }
 
 /**
  * The schema of a data file; undefined if it is too damaged to be opened, which is one of the problems then.
- * @throws DataFileProblem it is not a data file.
+ * @throws Problem it is not a data file.
  */
 function trySchema(path: string, problems: string[]): number | undefined {
   try {
     using database = openReadOnly(path, { older: true });
     return schemaNumber(database);
   } catch (error) {
-    if (!(error instanceof DataFileProblem)) throw error;
+    if (!(error instanceof Problem)) throw error;
     // With a wrong checksum, a file that is not recognised is a damaged one.
     if (problems.length === 0 && !isDamage(error.cause)) throw error;
     problems.push(isDamage(error.cause) ? error.cause.message : error.message);

@@ -1,7 +1,9 @@
 // The path of a data file: which file it leads to, and whether this user can use that.
+
 import { accessSync, constants, existsSync, lstatSync, readlinkSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { asDataFileProblem, DataFileProblem, isDenied } from "./data-file-problem.ts";
+import { Problem } from "../../../system/problem.ts";
+import { asDataFileProblem, isDenied } from "./data-file-problem.ts";
 
 const linksMax = 40;
 const whereItMayBe = "Run this where the service runs, or name it with --database.";
@@ -30,23 +32,23 @@ export function firstTokenPath(path: string): string {
 }
 
 /**
- * @throws DataFileProblem it does not exist, is a folder, or this user may not read it. `advice` is for one that does not exist.
+ * @throws Problem it does not exist, is a folder, or this user may not read it. `advice` is for one that does not exist.
  */
 export function refuseMissingFile(path: string, advice = whereItMayBe): void {
   refuseUnreadableDatabase(path);
   refuseFolder(path);
-  if (!existsSync(path)) throw new DataFileProblem(`There is no data file at ${path}. ${advice}`);
+  if (!existsSync(path)) throw new Problem(`There is no data file at ${path}. ${advice}`);
 }
 
 /**
  * A file in a folder that this user may not enter looks as if it were missing, so this comes before any other check.
- * @throws DataFileProblem this user may not read it.
+ * @throws Problem this user may not read it.
  */
 export function refuseUnreadableDatabase(path: string): void {
   refuseDenied(path, constants.R_OK);
 }
 
-/** @throws DataFileProblem this user may not read or may not write it. */
+/** @throws Problem this user may not read or may not write it. */
 export function refuseUnwritableDatabase(path: string): void {
   refuseDenied(path, constants.R_OK | constants.W_OK);
 }
@@ -60,19 +62,17 @@ export function mayWrite(path: string): boolean {
   }
 }
 
-/** @throws DataFileProblem */
+/** @throws Problem */
 export function refuseFolder(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true)
-    throw new DataFileProblem(
-      `${path} is a folder; name a file in it, such as ${join(path, "plant-store.db")}.`,
-    );
+    throw new Problem(`${path} is a folder; name a file in it, such as ${join(path, "plant-store.db")}.`);
 }
 
-/** @throws DataFileProblem there is something at the path already; `why` says in one sentence what that means. */
+/** @throws Problem there is something at the path already; `why` says in one sentence what that means. */
 export function refuseExisting(path: string, why: string): void {
   // A symlink exists, even if its target does not.
   if (lstatSync(path, { throwIfNoEntry: false }) !== undefined)
-    throw new DataFileProblem(`${path} already exists. ${why}.`);
+    throw new Problem(`${path} already exists. ${why}.`);
 }
 
 function refuseDenied(path: string, access: number): void {

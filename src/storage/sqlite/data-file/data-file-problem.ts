@@ -4,31 +4,25 @@ import { accessSync, constants, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { processUid } from "../../../access/local-user.ts";
 import { codeOf, describeFileError, pathOf, syscallOf } from "../../../system/errors.ts";
+import { Problem } from "../../../system/problem.ts";
 import { lockWaitMsMax, sqliteCodeOf } from "./connect.ts";
-
-/** A data file that cannot be used, in one sentence for the operator. */
-export class DataFileProblem extends Error {
-  override readonly name = "DataFileProblem";
-}
 
 /**
  * A data file that says "in use" and has no WAL: it lacks what the WAL held. Only the operator knows what became of that, so
  * there is a line for each case, the likeliest first.
  */
-export class LostWal extends DataFileProblem {
-  readonly sentence: string;
-  readonly cases: readonly string[];
-
+export class LostWal extends Problem {
   constructor(path: string) {
-    const sentence = `${path} was in use, and its WAL ${path}-wal is missing or empty: it lacks the plants that were only there.`;
-    const cases = [
-      "If this is a copy of a data file that a service has open: copy it with `plant-store backup`, which includes the WAL.",
-      "If the WAL was moved or deleted: put it back beside the data file; if it is gone, run `plant-store restore BACKUP --replace`.",
-      `If SQLite made this file (.backup, VACUUM INTO, Litestream), or its shell closed it after a crash, nothing is missing: \`plant-store restore ${path} --replace --database ${path}\` accepts it.`,
-    ];
-    super(`${sentence} No file was changed. ${cases.join(" ")}`);
-    this.sentence = sentence;
-    this.cases = cases;
+    super(
+      `${path} was in use, and its WAL ${path}-wal is missing or empty: it lacks the plants that were only there. No file was changed.`,
+      {
+        cases: [
+          "If this is a copy of a data file that a service has open: copy it with `plant-store backup`, which includes the WAL.",
+          "If the WAL was moved or deleted: put it back beside the data file; if it is gone, run `plant-store restore BACKUP --replace`.",
+          `If SQLite made this file (.backup, VACUUM INTO, Litestream), or its shell closed it after a crash, nothing is missing: \`plant-store restore ${path} --replace --database ${path}\` accepts it.`,
+        ],
+      },
+    );
   }
 }
 
@@ -63,19 +57,17 @@ export function reasonOfNoSpace(error: unknown): string | undefined {
 }
 
 /** An error from opening or reading a data file, as a sentence for the operator. */
-export function asDataFileProblem(error: unknown, path: string): DataFileProblem {
-  if (error instanceof DataFileProblem) return error;
+export function asDataFileProblem(error: unknown, path: string): Problem {
+  if (error instanceof Problem) return error;
   if (error instanceof Damage)
-    return new DataFileProblem(`${path} is damaged: ${error.message}; restore a sound backup.`, {
+    return new Problem(`${path} is damaged: ${error.message}; restore a sound backup.`, {
       cause: error,
     });
   const full = reasonOfNoSpace(error);
-  if (full !== undefined)
-    return new DataFileProblem(`${path} cannot be written to: ${full}.`, { cause: error });
-  if (error instanceof SQLiteError)
-    return new DataFileProblem(describeSqliteError(error, path), { cause: error });
-  if (isDenied(error)) return new DataFileProblem(describeDenied(pathOf(error) ?? path));
-  return new DataFileProblem(`${path} cannot be opened: ${describeFileError(error)}.`);
+  if (full !== undefined) return new Problem(`${path} cannot be written to: ${full}.`, { cause: error });
+  if (error instanceof SQLiteError) return new Problem(describeSqliteError(error, path), { cause: error });
+  if (isDenied(error)) return new Problem(describeDenied(pathOf(error) ?? path));
+  return new Problem(`${path} cannot be opened: ${describeFileError(error)}.`);
 }
 
 /** An error of the operating system, as a sentence for the operator. Any other error is returned as it is. */

@@ -1,4 +1,5 @@
 // Creates, replaces, syncs and removes files, so that a crash or a power loss leaves a whole file or none.
+
 import {
   closeSync,
   constants,
@@ -19,7 +20,7 @@ import {
 import { platform } from "node:os";
 import { dirname } from "node:path";
 import { codeOf, describeFileError } from "../../../system/errors.ts";
-import { DataFileProblem } from "./data-file-problem.ts";
+import { Problem } from "../../../system/problem.ts";
 
 /** What a file system without hard links returns, such as FAT or some network file systems. */
 export const noLinks = ["EPERM", "ENOSYS", "ENOTSUP", "EOPNOTSUPP", "EMLINK"];
@@ -38,7 +39,7 @@ export function makeDirectory(folder: string): string[] {
   try {
     topmost = mkdirSync(folder, { recursive: true, mode: folderMode });
   } catch (error) {
-    throw new DataFileProblem(`The folder ${folder} cannot be created: ${describeFileError(error)}.`);
+    throw new Problem(`The folder ${folder} cannot be created: ${describeFileError(error)}.`);
   }
   if (topmost === undefined) return [];
   const changed = [folder];
@@ -136,11 +137,11 @@ export function isSmallFile(found: Stats): boolean {
 
 /**
  * To be called before a small file is read. A folder passes: reading it fails at once, and says what it is.
- * @throws DataFileProblem reading it might not end.
+ * @throws Problem reading it might not end.
  */
 export function refuseEndless(found: Stats, path: string): void {
   if (!isSmallFile(found) && !found.isDirectory())
-    throw new DataFileProblem(`${path} is not a small regular file; move it away.`);
+    throw new Problem(`${path} is not a small regular file; move it away.`);
 }
 
 /** Creates a file for the owner of its folder and opens it for writing. Exclusive, which follows no symbolic link. */

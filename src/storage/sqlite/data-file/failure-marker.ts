@@ -1,9 +1,11 @@
 // The failure marker: a small file beside the data file, which tells the next start what happened to it.
+
 import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { codeOf, describeFileError, describeWriteError } from "../../../system/errors.ts";
+import { Problem } from "../../../system/problem.ts";
 import { membersOfJson } from "../../../text/json-text.ts";
-import { asDataFileProblem, DataFileProblem, isDenied } from "./data-file-problem.ts";
+import { asDataFileProblem, isDenied } from "./data-file-problem.ts";
 import { makeDirectory, refuseEndless, replaceFile, syncDirectory } from "./durable-files.ts";
 
 /**
@@ -38,7 +40,7 @@ export function whyFailureUnrecorded(path: string, reason: Failure): string | un
 /** What the last process recorded. 1.2.1 may have left a replacement that it did not finish. */
 export type Marker = Failure | "unfinished";
 
-/** @throws DataFileProblem the marker cannot be read, such as one that another user wrote. */
+/** @throws Problem the marker cannot be read, such as one that another user wrote. */
 export function readMarker(path: string): Marker | undefined {
   const reason = readReason(path);
   // 1.2.1 had other words.
@@ -52,14 +54,14 @@ export function removeMarker(path: string): void {
   rmSync(markerFile(path), { force: true });
 }
 
-/** @throws DataFileProblem nothing but a restore may use the data file. */
+/** @throws Problem nothing but a restore may use the data file. */
 export function refuseMarked(path: string, marker: Marker | undefined): void {
   if (marker === "overwritten")
-    throw new DataFileProblem(
+    throw new Problem(
       `${path} lost its WAL, or was replaced or overwritten while the service ran: run \`plant-store restore FILE --replace\` with a copy made from the running process, or with a backup; or, to use the file that is there now, with ${path} itself.`,
     );
   if (marker === "unfinished")
-    throw new DataFileProblem(
+    throw new Problem(
       `plant-store 1.2.1 was interrupted while it replaced ${path} by ${path}.rebuilt: run \`plant-store restore FILE --replace\` with that file, or with a backup.`,
     );
 }
@@ -70,8 +72,8 @@ function readReason(path: string): unknown {
     return membersOfJson(readFileSync(markerFile(path), "utf8"))["reason"] ?? "";
   } catch (error) {
     if (codeOf(error) === "ENOENT") return undefined;
-    if (isDenied(error) || error instanceof DataFileProblem) throw asDataFileProblem(error, markerFile(path));
-    throw new DataFileProblem(
+    if (isDenied(error) || error instanceof Problem) throw asDataFileProblem(error, markerFile(path));
+    throw new Problem(
       `${markerFile(path)} records a failure and cannot be read: ${describeFileError(error)}.`,
     );
   }

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { afterAll, expect, test } from "bun:test";
 import { renameSync, writeFileSync } from "node:fs";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
-import { DataFileProblem } from "./data-file-problem.ts";
+import { Problem } from "../../../system/problem.ts";
 import { isSameInode, openUnmoved } from "./inode.ts";
 
 const folder = temporaryFolder();
@@ -47,7 +47,7 @@ test("a data file that is replaced whenever a command opens it is refused, and n
     return database;
   };
   expect(() => openUnmoved(path, openAndReplace)).toThrow(
-    new DataFileProblem(
+    new Problem(
       `${path} cannot be opened: it was deleted or replaced at every attempt. Stop the program that does so first.`,
     ),
   );

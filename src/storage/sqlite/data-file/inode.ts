@@ -1,8 +1,9 @@
 // Whether two paths or open files are the same file, whatever its names.
+
 import type { Database } from "bun:sqlite";
 import { fstatSync, statSync } from "node:fs";
+import { Problem } from "../../../system/problem.ts";
 import { closeOnError, readSchema } from "./connect.ts";
-import { DataFileProblem } from "./data-file-problem.ts";
 
 /** What tells a file from every other one, whatever its names. As doubles, large numbers could be equal after rounding. */
 export interface Inode {
@@ -42,7 +43,7 @@ export function isSameFile(one: string, other: string): boolean {
 /**
  * Opens a connection to the file now at the path. A start after a failed sync replaces the data file; a connection to the
  * old one would write into the new one's WAL. A connection that has read holds a lock against that.
- * @throws DataFileProblem the file was replaced during every attempt.
+ * @throws Problem the file was replaced during every attempt.
  */
 export function openUnmoved(path: string, open: () => Database): Database {
   for (let attempt = 1; attempt <= openAttemptsMax; attempt++) {
@@ -53,7 +54,7 @@ export function openUnmoved(path: string, open: () => Database): Database {
     // SQLite notices that this file was moved, and does not touch the WAL.
     database.close();
   }
-  throw new DataFileProblem(
+  throw new Problem(
     `${path} cannot be opened: it was deleted or replaced at every attempt. Stop the program that does so first.`,
   );
 }

@@ -56,7 +56,7 @@ export function whyUnrecorded(
 
 /**
  * The last backup of a data file; undefined if there was none, or its record is malformed.
- * @throws DataFileProblem its record cannot be read.
+ * @throws Problem its record cannot be read.
  */
 export function readLastBackup(path: string): LastBackup | undefined {
   const file = lastBackupFile(path);

@@ -1,25 +1,16 @@
 // Failures after which a connection must stay open until the process ends (main.ts). Closing it would sync again, which after a
 // failure succeeds without proving anything, then checkpoint, and delete the WAL: the only sound copy, or one that was refused.
 // Garbage collection closes a connection too, so the error holds it.
+
 import type { Database } from "bun:sqlite";
 import { OutcomeUnknown } from "../../../plants/plant-store.ts";
 import { codeOf, syscallOf } from "../../../system/errors.ts";
 import { failureText } from "./connect.ts";
-import { asDataFileProblem, DataFileProblem, reasonOfNoSpace } from "./data-file-problem.ts";
+import { asDataFileProblem, reasonOfNoSpace } from "./data-file-problem.ts";
 import { whyFailureUnrecorded } from "./failure-marker.ts";
 
 /** A sync may have failed: nobody knows what is on disk. */
 export class SyncFailure extends OutcomeUnknown {
-  readonly database: Database;
-
-  constructor(message: string, database: Database) {
-    super(message);
-    this.database = database;
-  }
-}
-
-/** No sync has failed: everything that was acknowledged is on disk, in the data file and its WAL. */
-export class DataFileLeftOpen extends DataFileProblem {
   readonly database: Database;
 
   constructor(message: string, database: Database) {
@@ -41,7 +32,7 @@ export function recordSyncFailure(path: string, reason: string, database: Databa
 
 /**
  * The connection, unless the work on it fails: then it is closed, except if a sync may have failed.
- * @throws DataFileProblem the connection is closed.
+ * @throws Problem the connection is closed.
  * @throws SyncFailure the connection stays open.
  */
 export function closeOnErrorUnlessSyncFailed(database: Database, path: string, work: () => void): Database {

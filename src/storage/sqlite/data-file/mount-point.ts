@@ -1,16 +1,16 @@
 import { readFileSync } from "node:fs";
-import { DataFileProblem } from "./data-file-problem.ts";
+import { Problem } from "../../../system/problem.ts";
 
 const mountTable = "/proc/self/mountinfo";
 
 /**
  * A file that is mounted by itself, such as a bind mount or the `subPath` of a file in Kubernetes, is on another file system than
  * what SQLite puts beside it.
- * @throws DataFileProblem
+ * @throws Problem
  */
 export function refuseMountPoint(path: string): void {
   if (!isMountPoint(path)) return;
-  throw new DataFileProblem(
+  throw new Problem(
     `${path} is mounted by itself: its WAL would not be on that volume, and acknowledged plants would be lost with the container. Mount the folder that it is in. To read it, or to restore from it, is safe.`,
   );
 }

@@ -2,8 +2,8 @@ import { expect, spyOn, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createEmptyStore } from "../../../../test/support/seeded-store.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
+import { Problem } from "../../../system/problem.ts";
 import { ImmutableDatabase } from "./connect.ts";
-import { DataFileProblem } from "./data-file-problem.ts";
 import { readUseWithoutWal } from "./store-use.ts";
 
 test("a data file that cannot be read is a problem, since it may say that it needs its WAL", () => {
@@ -13,7 +13,7 @@ test("a data file that cannot be read is a problem, since it may say that it nee
   using _spy = spyOn(ImmutableDatabase.prototype, "query").mockImplementation(() => {
     throw Object.assign(new Error("it failed"), { code: "SQLITE_IOERR_READ" });
   });
-  expect(() => readUseWithoutWal(path)).toThrow(DataFileProblem);
+  expect(() => readUseWithoutWal(path)).toThrow(Problem);
   expect(() => readUseWithoutWal(path)).toThrow(`${path} cannot be opened: it failed.`);
 });
 

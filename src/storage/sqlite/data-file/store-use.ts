@@ -34,7 +34,7 @@ const concernsTheContent = /^SQLITE_(?:NOTADB|CORRUPT|ERROR|IOERR_SHORT_READ)/;
 /**
  * Reads the mark from the data file alone; undefined if there is none, or if the file is not sound without its WAL. Never in a
  * process that has the file open: it would drop SQLite's locks.
- * @throws DataFileProblem it cannot be read, so that nobody knows what it says.
+ * @throws Problem it cannot be read, so that nobody knows what it says.
  */
 export function readUseWithoutWal(path: string): StoreUse | undefined {
   try {

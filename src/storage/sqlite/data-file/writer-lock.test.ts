@@ -2,7 +2,7 @@ import { afterAll, expect, spyOn, test } from "bun:test";
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
-import { DataFileProblem } from "./data-file-problem.ts";
+import { Problem } from "../../../system/problem.ts";
 import { hasWriter, lockAgainstWriters, lockForWriting, tryLockForWriting } from "./writer-lock.ts";
 
 const temporary = temporaryFolder();
@@ -36,7 +36,7 @@ test("a data file has a writer while a process holds its lock for writing, not w
 test("a lock file that cannot be opened is not taken for one that no writer holds", () => {
   const path = temporary.newPath();
   mkdirSync(`${path}.lock`);
-  expect(() => hasWriter(path)).toThrow(DataFileProblem);
+  expect(() => hasWriter(path)).toThrow(Problem);
 });
 
 test("a lock file of another format is named, and not its data file", () => {
@@ -64,7 +64,7 @@ test("a lock file is never created through a symlink", () => {
   const path = temporary.newPath();
   const elsewhere = temporary.newPath();
   symlinkSync(elsewhere, `${path}.lock`);
-  expect(() => tryLockForWriting(path)).toThrow(DataFileProblem);
+  expect(() => tryLockForWriting(path)).toThrow(Problem);
   expect(existsSync(elsewhere)).toBe(false);
 });
 

@@ -1,10 +1,12 @@
 // The lock by which one process at a time writes to a data file.
+
 import { Database } from "bun:sqlite";
 import { accessSync, constants, existsSync } from "node:fs";
 import { codeOf } from "../../../system/errors.ts";
+import { Problem } from "../../../system/problem.ts";
 import { closeOnError, isLocked, readSchema } from "./connect.ts";
 import { realDataFile } from "./data-file-path.ts";
-import { asDataFileProblem, DataFileProblem, isDenied } from "./data-file-problem.ts";
+import { asDataFileProblem, isDenied } from "./data-file-problem.ts";
 import { createEmpty } from "./durable-files.ts";
 
 /**
@@ -17,18 +19,16 @@ export type WriterLock = Disposable;
 const releaseWaitMsMax = 1000;
 const retryMs = 10;
 
-/** @throws DataFileProblem another process holds it, or the lock file cannot be created or written to. */
+/** @throws Problem another process holds it, or the lock file cannot be created or written to. */
 export function lockForWriting(path: string): WriterLock {
   const lock = tryLockForWriting(path);
   if (lock !== undefined) return lock;
-  throw new DataFileProblem(
-    `${path} is in use: another plant-store process writes to it. Stop that one first.`,
-  );
+  throw new Problem(`${path} is in use: another plant-store process writes to it. Stop that one first.`);
 }
 
 /**
  * The lock; waits briefly if it is about to be released. Undefined if another process holds it.
- * @throws DataFileProblem the lock file cannot be created or written to.
+ * @throws Problem the lock file cannot be created or written to.
  */
 export function tryLockForWriting(path: string): WriterLock | undefined {
   const file = lockFile(path);
@@ -50,7 +50,7 @@ export interface LockAgainstWriters extends Disposable {
 /**
  * Keeps a writer out while the files are inspected; several processes may do so at the same time. Creates no file: without a lock
  * file, as on read-only media, no process has ever written there, and nothing is locked; nor is it if this user may not read it.
- * @throws DataFileProblem whether there is a writer cannot be known, such as with too many open files.
+ * @throws Problem whether there is a writer cannot be known, such as with too many open files.
  */
 export function lockAgainstWriters(path: string): LockAgainstWriters {
   const file = lockFile(path);

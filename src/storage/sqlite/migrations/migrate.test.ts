@@ -5,8 +5,8 @@ import { copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path";
 import { seedStore } from "../../../../test/support/seeded-store.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
+import { Problem } from "../../../system/problem.ts";
 import { verifyDataFile } from "../copying/verify.ts";
-import { DataFileProblem } from "../data-file/data-file-problem.ts";
 import { openBeside, openForWriting } from "../opening/open-for-writing.ts";
 import { openReadOnly } from "../opening/open-read-only.ts";
 import { allMigrations, migrate, refuseUnmigrated } from "./migrate.ts";
@@ -128,7 +128,7 @@ test.each(unknown)(
         const bytes = () => ends.map((end) => readFileSync(file + end, "hex"));
         const before = bytes();
         const problem = problemOf(() => open(file));
-        expect(problem).toBeInstanceOf(DataFileProblem);
+        expect(problem).toBeInstanceOf(Problem);
         expect(problem.message).toMatch(message);
         expect(bytes()).toEqual(before);
       }

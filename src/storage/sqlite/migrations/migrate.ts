@@ -1,8 +1,9 @@
 // The schema of a data file: the migrations that create it, how a file gets those that it lacks, and what is refused because
 // another program made or altered it.
+
 import { Database } from "bun:sqlite";
+import { Problem } from "../../../system/problem.ts";
 import { readPragma } from "../data-file/connect.ts";
-import { DataFileProblem } from "../data-file/data-file-problem.ts";
 import createTables from "./007-tables.sql" with { type: "text" };
 
 interface Migration {
@@ -19,19 +20,19 @@ export const allMigrations: readonly Migration[] = [{ number: 7, sql: createTabl
 // "PLNT", in the file's header: distinguishes our files from other SQLite databases.
 const applicationId = 0x504c4e54;
 
-/** @throws DataFileProblem another program made the file. */
+/** @throws Problem another program made the file. */
 export function refuseForeignFile(database: Database, path: string): void {
   const encoding = database.query<{ encoding: string }, []>("PRAGMA encoding").get()?.encoding;
   // Names would be stored as other bytes, and a lone surrogate could be among them.
   if (encoding !== "UTF-8")
-    throw new DataFileProblem(
+    throw new Problem(
       `${path} stores text as ${encoding}, and plant-store's files store it as UTF-8: another program made it. Restore a backup, or use another data file.`,
     );
   const owner = readPragma(database, "application_id");
   const schemaRow = database.query("SELECT 1 FROM sqlite_schema LIMIT 1").get();
   const isNew = owner === 0n && schemaRow === null;
   if (owner !== BigInt(applicationId) && !isNew)
-    throw new DataFileProblem(`${path} is a SQLite database, but not one of plant-store's.`);
+    throw new Problem(`${path} is a SQLite database, but not one of plant-store's.`);
 }
 
 /** Runs every migration that the file lacks, in one transaction. Only for the one writer of the file. */
@@ -51,25 +52,25 @@ export function migrate(database: Database, path: string, migrations = allMigrat
 
 /**
  * The number of the last migration that the file has, once its tables are checked; 0 for a new one.
- * @throws DataFileProblem a newer version wrote the file, its tables are not exactly those that the migrations create, or one of
+ * @throws Problem a newer version wrote the file, its tables are not exactly those that the migrations create, or one of
  * them has a trigger. Tables of other programs, such as Litestream, and the operator's own indexes are ignored.
  */
 export function readCheckedVersion(database: Database, path: string, migrations = allMigrations): number {
   const version = schemaNumber(database);
   const newest = newestOf(migrations);
   if (version > newest)
-    throw new DataFileProblem(
+    throw new Problem(
       `${path} was written by a newer plant-store (schema ${version}, this one has ${newest}); use that version or a newer one.`,
     );
   if (version > 0 && version < (migrations[0]?.number ?? 0))
-    throw new DataFileProblem(
+    throw new Problem(
       `${path} was written before plant-store 1.1.0: export its plants with the version that wrote it, and import them into a new file.`,
     );
   const model = modelSchema(migrations, version);
   const actual = schemaOf(database);
   const altered = model.names.find((name) => actual.get(name) !== model.expected.get(name));
   if (altered !== undefined)
-    throw new DataFileProblem(describeAlteration(path, altered, { expected: model.expected, actual }));
+    throw new Problem(describeAlteration(path, altered, { expected: model.expected, actual }));
   refuseTriggers(database, path, model.names);
   return version;
 }
@@ -79,21 +80,21 @@ export function schemaNumber(database: Database): number {
   return Number(readPragma(database, "user_version"));
 }
 
-/** @throws DataFileProblem the file is new, or older and `older` does not allow that. */
+/** @throws Problem the file is new, or older and `older` does not allow that. */
 export function refuseUnmigrated(
   version: number,
   path: string,
   { older = false, migrations = allMigrations } = {},
 ): void {
-  if (version === 0) throw new DataFileProblem(`${path} is empty: it is not a data file yet.`);
+  if (version === 0) throw new Problem(`${path} is empty: it is not a data file yet.`);
   const newest = newestOf(migrations);
   if (version < newest && !older)
-    throw new DataFileProblem(
+    throw new Problem(
       `${path} was written by an older plant-store (schema ${version}, this one has ${newest}): start the service on it once to migrate it.`,
     );
 }
 
-/** @throws DataFileProblem a table of one of these names has a trigger. */
+/** @throws Problem a table of one of these names has a trigger. */
 function refuseTriggers(database: Database, path: string, names: readonly string[]): void {
   const trigger = database
     .query<{ name: string }, [string]>(
@@ -101,7 +102,7 @@ function refuseTriggers(database: Database, path: string, names: readonly string
     )
     .get(JSON.stringify(names));
   if (trigger !== null)
-    throw new DataFileProblem(
+    throw new Problem(
       `${path} has the trigger ${JSON.stringify(trigger.name)}, which could change or delete what is stored: drop it first.`,
     );
 }

@@ -1,14 +1,11 @@
 // What a data file is, and what may be done with it: one table, from the bytes of the data file and of its WAL, before SQLite opens
 // either. Opening recovers a WAL, and closing deletes it.
+
 import { existsSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
+import { Problem } from "../../../system/problem.ts";
 import { dataHeaderBytes, writeMode } from "../data-file/data-file-header.ts";
-import {
-  asDataFileProblem,
-  DataFileProblem,
-  LostWal,
-  notSqliteSentence,
-} from "../data-file/data-file-problem.ts";
+import { asDataFileProblem, LostWal, notSqliteSentence } from "../data-file/data-file-problem.ts";
 import { fileSize, readAt, withFile } from "../data-file/durable-files.ts";
 import { readUseWithoutWal } from "../data-file/store-use.ts";
 import { inspectWal, type WalState } from "../data-file/wal-file.ts";
@@ -50,7 +47,7 @@ export interface DataFileState {
 /**
  * Looks at the files. Only while no process writes to them; and never in one that has the data file open, where closing a handle
  * drops SQLite's locks.
- * @throws DataFileProblem they cannot be read, or there is a rollback journal.
+ * @throws Problem they cannot be read, or there is a rollback journal.
  */
 export function inspectDataFile(path: string): DataFileState {
   try {
@@ -63,26 +60,26 @@ export function inspectDataFile(path: string): DataFileState {
   }
 }
 
-/** @throws DataFileProblem the table refuses the files. */
+/** @throws Problem the table refuses the files. */
 export function refuseByTable(path: string, { verdict, wal }: DataFileState): void {
   switch (verdict) {
     case "lost data file":
-      throw new DataFileProblem(
+      throw new Problem(
         `${path}-wal holds plants, but its data file ${path} is missing or empty; no file was changed. Put the data file back, or restore a backup.`,
       );
     case "foreign WAL":
-      throw new DataFileProblem(
+      throw new Problem(
         `${path} is complete without a WAL, as every backup is, and ${path}-wal belongs to another file; no file was changed. If this is the data file to use, move that WAL away: \`${moveWalCommand(path)}\`.`,
       );
     case "lost WAL":
       throw new LostWal(path);
     case "damaged WAL":
-      throw new DataFileProblem(
+      throw new Problem(
         `${path}-wal is damaged at frame ${wal.kind === "damaged" ? wal.frame : 0}, and acknowledged plants follow it; no file was changed. ` +
           "Restore a backup; to save the plants before the damage, copy the data file and its -wal and open the copy with sqlite3.",
       );
     case "another format":
-      throw new DataFileProblem(notSqliteSentence(path));
+      throw new Problem(notSqliteSentence(path));
   }
 }
 
@@ -116,7 +113,7 @@ export function ownerOfWal(path: string): string | undefined {
 function refuseJournal(path: string): void {
   const journal = `${path}-journal`;
   if (fileSize(journal) === 0) return;
-  throw new DataFileProblem(
+  throw new Problem(
     `${journal} is a rollback journal: with it, SQLite would undo what ${path} holds; no file was changed. Move the journal away, unless another program, such as sqlite3, was interrupted while it wrote to this very file: then copy both, and let that program open it.`,
   );
 }

@@ -21,7 +21,7 @@ export interface DataFileDiagnosis {
 
 /**
  * Checks a data file as a start would, and changes nothing. Undefined if there is no data file yet, or an empty one.
- * @throws DataFileProblem it cannot be used, for the reason in the message.
+ * @throws Problem it cannot be used, for the reason in the message.
  */
 export function diagnoseDataFile(named: string): DataFileDiagnosis | undefined {
   const path = realDataFile(named);

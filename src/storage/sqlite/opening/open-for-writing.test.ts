@@ -21,9 +21,9 @@ import { crashedStore, emptyingJournal } from "../../../../test/support/crashed-
 import { eventually } from "../../../../test/support/eventually.ts";
 import { storedPlants } from "../../../../test/support/stored-plants.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
+import { Problem } from "../../../system/problem.ts";
 import { verifyDataFile } from "../copying/verify.ts";
 import { readPragma } from "../data-file/connect.ts";
-import { DataFileProblem } from "../data-file/data-file-problem.ts";
 import { type Failure, markerFile, removeMarker, whyFailureUnrecorded } from "../data-file/failure-marker.ts";
 import { lastBackupFile, whyUnrecorded } from "../data-file/last-backup.ts";
 import { readUse, readUseWithoutWal } from "../data-file/store-use.ts";
@@ -336,7 +336,7 @@ test.each<[what: string, why: RegExp, harm: (file: string) => void]>([
       () => diagnoseDataFile(link),
     ];
     for (const attempt of attempts) {
-      expect(attempt).toThrow(DataFileProblem);
+      expect(attempt).toThrow(Problem);
       expect(attempt).toThrow(why);
       expect(bytes()).toEqual(before);
     }

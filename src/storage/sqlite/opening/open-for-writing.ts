@@ -1,9 +1,11 @@
 // A start, in seven steps. Afterwards this process is the one writer of the data file, the file has the schema of this version,
 // and everything that can be read in it is on disk.
+
 import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
+import { Problem } from "../../../system/problem.ts";
 import type { StoreEvents } from "../../store.ts";
 import {
   closeOnError,
@@ -14,12 +16,12 @@ import {
   setDurable,
 } from "../data-file/connect.ts";
 import { realDataFile, refuseFolder, refuseUnwritableDatabase } from "../data-file/data-file-path.ts";
-import { asDataFileProblem, DataFileProblem } from "../data-file/data-file-problem.ts";
+import { asDataFileProblem } from "../data-file/data-file-problem.ts";
 import { createEmpty, makeDirectory, syncDirectory } from "../data-file/durable-files.ts";
 import { readMarker, refuseMarked } from "../data-file/failure-marker.ts";
 import { openUnmoved } from "../data-file/inode.ts";
 import { readLastBackup, recordStore } from "../data-file/last-backup.ts";
-import { closeOnErrorUnlessSyncFailed, DataFileLeftOpen, recordSyncFailure } from "../data-file/left-open.ts";
+import { closeOnErrorUnlessSyncFailed, recordSyncFailure } from "../data-file/left-open.ts";
 import { refuseMountPoint } from "../data-file/mount-point.ts";
 import { closeStore, markInUse, readUse, writeUse } from "../data-file/store-use.ts";
 import { lockForWriting, tryLockForWriting, type WriterLock } from "../data-file/writer-lock.ts";
@@ -30,7 +32,7 @@ import { recover } from "./recovery.ts";
 /**
  * A data file that is open for writing. Its disposal marks the data file as closed, closes the database and releases
  * the lock.
- * @throws DataFileLeftOpen from disposal: it could not be marked; the process must end without closing the database.
+ * @throws Problem from disposal: it could not be marked; the process must end without closing the database.
  * @throws SyncFailure from disposal: the same holds.
  */
 export interface OpenDataFile extends Disposable {
@@ -56,9 +58,8 @@ const sqliteMin = "3.51.3";
 
 /**
  * Opens the data file as its one writer.
- * @throws DataFileProblem
+ * @throws Problem if it has `keptOpen`, the process must end without closing the database, as after SyncFailure.
  * @throws StoreUnavailable no file was changed; a later attempt may succeed.
- * @throws DataFileLeftOpen, SyncFailure the process must end without closing the database.
  */
 export function openForWriting(named: string, events: StoreEvents = {}): OpenDataFile {
   refuseOldSqlite();
@@ -77,7 +78,7 @@ function refuseOldSqlite(): void {
   using database = new Database(":memory:");
   const version = String(database.query("SELECT sqlite_version()").values()[0]?.[0]);
   if (version.localeCompare(sqliteMin, "en", { numeric: true }) < 0)
-    throw new DataFileProblem(
+    throw new Problem(
       `This system's SQLite is ${version}; a data file needs ${sqliteMin} or newer. Use a newer macOS, the container image, or PostgreSQL.`,
     );
 }
@@ -130,7 +131,7 @@ function open(
   };
 }
 
-/** @throws DataFileProblem the file is too short, or its newest rows cannot be read; then the connection is closed. */
+/** @throws Problem the file is too short, or its newest rows cannot be read; then the connection is closed. */
 function refuseMalformed(database: Database, path: string): void {
   try {
     closeOnError(database, () => {
@@ -162,14 +163,14 @@ function closeWriter(database: Database, path: string): void {
       throw recordSyncFailure(path, reason, database);
     }
     const why = isLocked(error.cause) ? "another process has locked it" : "the disk is full";
-    throw new DataFileLeftOpen(
+    throw new Problem(
       `${path} was not closed: ${why}. Every acknowledged plant is on disk, in this file and its WAL; the next start closes it.`,
-      database,
+      { keptOpen: database },
     );
   }
 }
 
-/** @throws DataFileProblem */
+/** @throws Problem */
 function connectOrCreate(path: string, mayCreate: boolean): Database {
   try {
     if (mayCreate && !existsSync(path)) createEmpty(path);
@@ -193,7 +194,7 @@ function prepareSchema(database: Database, path: string, { mayCreate, mayMigrate
 /**
  * A new file, and a copy that VACUUM made, are not written through a WAL yet. The rollback journal of this one change is in memory:
  * a crash leaves none beside the file, whose first page it changes in one sector.
- * @throws DataFileProblem another process reads the file.
+ * @throws Problem another process reads the file.
  */
 function turnOnWal(database: Database, path: string): void {
   const modeOf = (pragma: string) => String(database.query(`PRAGMA ${pragma}`).values()[0]?.[0]);
@@ -206,7 +207,7 @@ function turnOnWal(database: Database, path: string): void {
   } catch (error) {
     if (!isLocked(error)) throw error;
   }
-  throw new DataFileProblem(
+  throw new Problem(
     `${path} is being read by another process, and is a copy that nobody may read while its first start prepares it: wait for that process to end (\`fuser ${path}\` names it), and start again.`,
   );
 }

@@ -1,7 +1,9 @@
 // Opens a data file to read it, once it is checked. Works while a service runs, and on read-only media; removes no file.
+
 import { Database } from "bun:sqlite";
 import { existsSync, statSync } from "node:fs";
 import { processUid } from "../../../access/local-user.ts";
+import { Problem } from "../../../system/problem.ts";
 import {
   closeOnError,
   ImmutableDatabase,
@@ -17,7 +19,7 @@ import {
   refuseMissingFile,
   refuseUnreadableDatabase,
 } from "../data-file/data-file-path.ts";
-import { asDataFileProblem, DataFileProblem, LostWal } from "../data-file/data-file-problem.ts";
+import { asDataFileProblem, LostWal } from "../data-file/data-file-problem.ts";
 import { fileSize } from "../data-file/durable-files.ts";
 import { readMarker, refuseMarked } from "../data-file/failure-marker.ts";
 import { openUnmoved } from "../data-file/inode.ts";
@@ -35,7 +37,7 @@ export interface ReadOptions {
 
 /**
  * Opens a data file to read it, and never migrates it.
- * @throws DataFileProblem
+ * @throws Problem
  */
 export function openReadOnly(named: string, { older = false, warnOfLostWal }: ReadOptions = {}): Database {
   const path = realDataFile(named);
@@ -54,7 +56,7 @@ export function openReadOnly(named: string, { older = false, warnOfLostWal }: Re
 
 /**
  * Opens a file that is complete without its WAL, and reads nothing of one beside it.
- * @throws DataFileProblem
+ * @throws Problem
  */
 export function openWithoutWal(path: string): Database {
   return checked(path, () => startReading(new ImmutableDatabase(path)), true);
@@ -62,14 +64,14 @@ export function openWithoutWal(path: string): Database {
 
 /**
  * Opens a data file, of an older version too, only to check it as `openReadOnly` does.
- * @throws DataFileProblem it is not a data file, or cannot be read.
+ * @throws Problem it is not a data file, or cannot be read.
  */
 export function refuseUnusable(path: string, options: Pick<ReadOptions, "warnOfLostWal"> = {}): void {
   openReadOnly(path, { older: true, ...options }).close();
 }
 
 /** Why the table refuses the files; undefined if it does not, or a process writes to them. */
-function whyRefused(path: string): DataFileProblem | undefined {
+function whyRefused(path: string): Problem | undefined {
   // Keeps a writer out only for this look.
   using lock = lockAgainstWriters(path);
   if (lock.hasWriter) return undefined;
@@ -77,7 +79,7 @@ function whyRefused(path: string): DataFileProblem | undefined {
     refuseByTable(path, inspectDataFile(path));
     return undefined;
   } catch (error) {
-    if (error instanceof DataFileProblem) return error;
+    if (error instanceof Problem) return error;
     throw error;
   }
 }
@@ -104,7 +106,7 @@ function connectReadOnly(path: string): Database {
     // SQLite cannot create its -shm file, as on read-only media.
     if (!/^SQLITE_(?:CANTOPEN|READONLY)/.test(sqliteCodeOf(error))) throw error;
     if (hasWal)
-      throw new DataFileProblem(
+      throw new Problem(
         `${path} has plants in ${path}-wal, and SQLite reads that only where it can write: copy both files into another folder and use the copy.`,
       );
     return startReading(new ImmutableDatabase(path));

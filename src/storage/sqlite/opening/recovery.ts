@@ -1,9 +1,11 @@
 // What a start does with the files that the last process left, before any of it is acknowledged: after a crash it may be only in
 // the page cache, and a power failure would lose it. docs/adr/0012-data-file.md has the reasons.
+
 import type { Database } from "bun:sqlite";
 import { existsSync, fstatSync, fsyncSync, ftruncateSync, statSync } from "node:fs";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
 import { codeOf } from "../../../system/errors.ts";
+import { Problem } from "../../../system/problem.ts";
 import type { StoreEvents } from "../../store.ts";
 import {
   connect,
@@ -15,11 +17,11 @@ import {
   lockWaitMsMax,
   setDurable,
 } from "../data-file/connect.ts";
-import { asDataFileProblem, DataFileProblem, reasonOfNoSpace } from "../data-file/data-file-problem.ts";
+import { asDataFileProblem, reasonOfNoSpace } from "../data-file/data-file-problem.ts";
 import { fileSize, removeDatabase, withFile } from "../data-file/durable-files.ts";
 import { markerFile, readMarker, refuseMarked, removeMarker } from "../data-file/failure-marker.ts";
 import { lastBackupFile } from "../data-file/last-backup.ts";
-import { DataFileLeftOpen, recordSyncFailure, type SyncFailure } from "../data-file/left-open.ts";
+import { recordSyncFailure, type SyncFailure } from "../data-file/left-open.ts";
 import { checkpointAndMarkClosed } from "../data-file/store-use.ts";
 import { inspectWal } from "../data-file/wal-file.ts";
 import { readCheckedVersion, refuseForeignFile } from "../migrations/migrate.ts";
@@ -43,9 +45,9 @@ const aloneWaitMsMax = 500;
 
 /**
  * Steps 2 to 4 of a start (open-for-writing.ts), under the writer lock. Afterwards everything that can be read is on disk.
- * @throws DataFileProblem the files must not be opened; none was changed.
+ * @throws Problem the files must not be opened; none was changed.
  * @throws StoreUnavailable another process has locked the data file.
- * @throws DataFileLeftOpen there is no space, or the WAL must not be applied. The process must end without closing the database.
+ * @throws Problem there is no space, or the WAL must not be applied. The process must end without closing the database.
  * @throws SyncFailure a sync failed; the same holds.
  */
 export function recover(path: string, events: StoreEvents): void {
@@ -77,12 +79,12 @@ export function recover(path: string, events: StoreEvents): void {
 
 /**
  * A store that was there is not begun again.
- * @throws DataFileProblem there was one.
+ * @throws Problem there was one.
  */
 export function refuseGoneStore(path: string): void {
   const record = lastBackupFile(path);
   if (!existsSync(record)) return;
-  throw new DataFileProblem(
+  throw new Problem(
     `There is no data file at ${path}, but ${record} says that there was one. Is its disk mounted? If it is gone, restore a backup: \`plant-store restore BACKUP --database ${path}\`. To begin an empty store, remove that record.`,
   );
 }
@@ -109,12 +111,12 @@ function replaceAfterFailedSync(path: string, { kind }: DataFileState, events: S
   });
   if (isReplaced) return;
   // What that process has cached of the data file cannot be trusted either.
-  throw new DataFileProblem(
+  throw new Problem(
     `${path} must be recovered after a failed fsync, but another process has it open; stop that process first.`,
   );
 }
 
-/** @throws DataFileProblem the copy would be damaged. */
+/** @throws Problem the copy would be damaged. */
 function makeReplacement(database: Database, path: string): void {
   const copy = replacementFile(path);
   removeDatabase(copy);
@@ -122,8 +124,7 @@ function makeReplacement(database: Database, path: string): void {
     copyInto(database, copy);
     using copied = new ImmutableDatabase(copy);
     const [problem] = findDamage(copied);
-    if (problem !== undefined)
-      throw new DataFileProblem(`${path} is damaged: ${problem}; restore a sound backup.`);
+    if (problem !== undefined) throw new Problem(`${path} is damaged: ${problem}; restore a sound backup.`);
   } catch (error) {
     removeDatabase(copy);
     throw error;
@@ -218,15 +219,11 @@ function tryBegin(database: Database, lockingMode: LockingMode): boolean {
  * Writes the marker if a sync may have failed, and returns the error to throw. In every case the connection stays open, so that
  * the WAL stays as the crash left it.
  */
-function recordRecoveryFailure(
-  error: unknown,
-  path: string,
-  database: Database,
-): DataFileLeftOpen | SyncFailure {
+function recordRecoveryFailure(error: unknown, path: string, database: Database): Problem | SyncFailure {
   // The bytes are in the WAL: nothing is lost.
   const full = reasonOfNoSpace(error);
-  if (full !== undefined) return new DataFileLeftOpen(`${path} cannot be recovered: ${full}.`, database);
-  if (error instanceof DataFileProblem || /^SQLITE_(CORRUPT|NOTADB|CANTOPEN|READONLY)/.test(codeOf(error)))
-    return new DataFileLeftOpen(asDataFileProblem(error, path).message, database);
+  if (full !== undefined) return new Problem(`${path} cannot be recovered: ${full}.`, { keptOpen: database });
+  if (error instanceof Problem || /^SQLITE_(CORRUPT|NOTADB|CANTOPEN|READONLY)/.test(codeOf(error)))
+    return new Problem(asDataFileProblem(error, path).message, { keptOpen: database });
   return recordSyncFailure(path, failureText(error), database);
 }

@@ -8,7 +8,7 @@ export type SyncedRead = <Result>(read: () => Result | Promise<Result>) => Promi
 /**
  * `synced` resolves once everything is durable that can be read when it is called. SQLite finds damage only on the page that it
  * reads, so each read may fail because of it.
- * @throws DataFileProblem
+ * @throws Problem
  */
 export function syncedReads(path: string, synced: () => void | Promise<void>): SyncedRead {
   return async (read) => {

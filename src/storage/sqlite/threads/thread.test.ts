@@ -6,7 +6,7 @@ import { caught } from "../../../../test/support/caught.ts";
 import { fakeTimers } from "../../../../test/support/clock.ts";
 import { codeOf } from "../../../system/errors.ts";
 import { inodeAt, inodeOf, isSameInode } from "../data-file/inode.ts";
-import { Thread, type ThreadEntry, ThreadLost } from "./thread.ts";
+import { Thread, type ThreadEntry } from "./thread.ts";
 
 function startThread(held?: number) {
   const lost: string[] = [];
@@ -33,10 +33,10 @@ test("a thread that ends in the middle rejects every call, and is reported lost 
   const first = caught(thread.ask("never"));
   const second = caught(thread.ask("never"));
   const last = caught(thread.ask("exit"));
-  expect(await first).toBeInstanceOf(ThreadLost);
-  expect(await second).toBeInstanceOf(ThreadLost);
-  expect(await last).toBeInstanceOf(ThreadLost);
-  expect(await caught(thread.ask("never"))).toBeInstanceOf(ThreadLost);
+  expect(await first).toEqual(new Error("the thread ended"));
+  expect(await second).toEqual(new Error("the thread ended"));
+  expect(await last).toEqual(new Error("the thread ended"));
+  expect(await caught(thread.ask("never"))).toEqual(new Error("the thread ended"));
   await thread.stop();
   expect(lost).toEqual(["the thread ended"]);
 });
@@ -48,7 +48,7 @@ describe("a thread that is stopped", () => {
     const asked = caught(thread.ask("never"));
     await Promise.all([thread.stop(), thread.stop()]);
     expect(isOpen(held, import.meta.path)).toBe(false);
-    expect(await asked).toBeInstanceOf(ThreadLost);
+    expect(await asked).toEqual(new Error("the thread was stopped"));
     expect(lost).toEqual([]);
   });
 
@@ -61,7 +61,7 @@ describe("a thread that is stopped", () => {
     expect(timers.pending()).toBe(1);
     timers.advance(1);
     await stopped;
-    expect(await asked).toBeInstanceOf(ThreadLost);
+    expect(await asked).toEqual(new Error("the thread was stopped"));
     expect(lost).toEqual([]);
   });
 });

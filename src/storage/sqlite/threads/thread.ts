@@ -33,14 +33,9 @@ export interface ThreadOptions {
   /** Errors that keep their class, by the `name` of their instances. Any other arrives as an Error with its name and code. */
   readonly errors?: Readonly<Record<string, new (message: string) => Error>>;
   /** Called once if the thread ends without being stopped. */
-  readonly onLost?: (reason: ThreadLost) => void;
+  readonly onLost?: (reason: Error) => void;
   /** Whether the process stays alive as long as the thread runs. */
   readonly keepsProcessAlive: boolean;
-}
-
-/** The thread ended before it answered. */
-export class ThreadLost extends Error {
-  override readonly name = "ThreadLost";
 }
 
 /** What a method is called with. */
@@ -65,7 +60,7 @@ export class Thread<Calls> {
   #lastNumber = 0;
   #isStopping = false;
   /** Why it ended; undefined while it runs. */
-  #end: ThreadLost | undefined;
+  #end: Error | undefined;
 
   /** @throws Error the system cannot start another thread. */
   constructor(entry: ThreadEntry, { startData, errors = {}, onLost, keepsProcessAlive }: ThreadOptions) {
@@ -81,7 +76,7 @@ export class Thread<Calls> {
     this.#post({ kind: "start", startData });
   }
 
-  /** Calls a function of the thread. Rejects with its error, or with ThreadLost if the thread ends before. */
+  /** Calls a function of the thread. Rejects with its error, or with an Error if the thread ends before. */
   async ask<Method extends keyof Calls & string>(
     method: Method,
     ...args: Arguments<Calls, Method>
@@ -124,7 +119,7 @@ export class Thread<Calls> {
 
   #handleEnd(why: string): void {
     if (this.#end !== undefined) return;
-    this.#end = new ThreadLost(why);
+    this.#end = new Error(why);
     for (const { reject } of this.#pending.values()) reject(this.#end);
     this.#pending.clear();
     this.#ended.resolve();

@@ -234,7 +234,7 @@ describe("a checkpoint thread", () => {
     await using store = opened(thread);
     if (state === "busy") store.commit("huge");
     thread.end();
-    expect(store.reports).toEqual(["A checkpoint failed: ThreadLost: the thread ended."]);
+    expect(store.reports).toEqual(["A checkpoint failed: Error: the thread ended."]);
   });
 
   test("is not asked, and not reported if it ends, once the files are not those that were opened", async () => {

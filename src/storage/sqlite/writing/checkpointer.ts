@@ -5,7 +5,7 @@ import { OutcomeUnknown } from "../../../plants/plant-store.ts";
 import type { StoreEvents } from "../../store.ts";
 import { failureText, isFullOrBusy } from "../data-file/connect.ts";
 import { type Inode, inodeOf } from "../data-file/inode.ts";
-import { Thread, type ThreadLost } from "../threads/thread.ts";
+import { Thread } from "../threads/thread.ts";
 import type { DataFileWatch } from "./data-file-watch.ts";
 
 export interface CheckpointStartData {
@@ -195,7 +195,7 @@ export class Checkpointer {
   }
 
   /** The thread ended by itself. If the files are lost, the watch reports that, and it is the worse news. */
-  #threadLost(reason: ThreadLost): void {
+  #threadLost(reason: Error): void {
     if (this.#isStopped) return;
     if (this.#watch.checkAndReport()) this.#fail(reason);
   }

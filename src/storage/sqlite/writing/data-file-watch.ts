@@ -1,9 +1,11 @@
 // Notices when the data file, its WAL or its -shm file is deleted or replaced while SQLite has them open, and when another program
 // writes to the data file: what is acknowledged would be lost.
+
 import type { Database, Statement } from "bun:sqlite";
 import { closeSync, existsSync, fstatSync, openSync } from "node:fs";
 import type { OutcomeUnknown } from "../../../plants/plant-store.ts";
 import { codeOf, syscallOf } from "../../../system/errors.ts";
+import { Problem } from "../../../system/problem.ts";
 import { DataFileOverwritten, DataFileReplaced, WalIndexLost } from "../../store.ts";
 import { sqliteCodeOf } from "../data-file/connect.ts";
 import {
@@ -14,7 +16,6 @@ import {
   pageBytes,
   writeMode,
 } from "../data-file/data-file-header.ts";
-import { DataFileProblem } from "../data-file/data-file-problem.ts";
 import { readAt } from "../data-file/durable-files.ts";
 import { inodeAt, inodeOf, isSameInode } from "../data-file/inode.ts";
 
@@ -53,7 +54,7 @@ export class DataFileWatch {
 
   /**
    * `opened` gets each handle. If one of the files cannot be opened, its owner closes the others, after the database.
-   * @throws DataFileProblem the data file is not one that is written through a WAL.
+   * @throws Problem the data file is not one that is written through a WAL.
    */
   constructor(
     path: string,
@@ -72,7 +73,7 @@ export class DataFileWatch {
     this.#pageBytes = pageBytes(readAt(this.files.data, dataHeaderBytes, 0));
     this.#known = this.#read(this.#markPage() ?? 1);
     if (writeMode(this.#known.header) !== "wal")
-      throw new DataFileProblem(`${path} was replaced while it was opened; start again.`);
+      throw new Problem(`${path} was replaced while it was opened; start again.`);
     this.#timer = setInterval(() => this.checkAndReport(), watchEveryMs);
     this.#timer.unref();
   }
