@@ -3,32 +3,18 @@ import { catalogue, type ErrorKind, publicKinds, statusOf } from "../http/error-
 import { reasonPhrases } from "../http/response-head.ts";
 import { type Route, route } from "../http/route.ts";
 import baseStyle from "../style/base.css" with { type: "text" };
-import theme from "../style/theme.browser.js" with { type: "text" };
 import tokens from "../style/tokens.css" with { type: "text" };
 import { capitalized } from "../text/words.ts";
-import contents from "./docs/contents.browser.js" with { type: "text" };
-import errorFilter from "./docs/error-filter.browser.js" with { type: "text" };
-import firstLanguage from "./docs/first-language.browser.js" with { type: "text" };
-import { type CodeLanguage, highlight } from "./docs/highlight.ts";
+import copy from "./docs/copy.browser.js" with { type: "text" };
 import pageStyle from "./docs/page.css" with { type: "text" };
 import htmlFile from "./docs/page.html" with { type: "text" };
-import samples from "./docs/samples.browser.js" with { type: "text" };
-import themeSwitch from "./docs/theme-switch.browser.js" with { type: "text" };
 import tryIt from "./docs/try-it.browser.js" with { type: "text" };
 
 // Bun types every .html import as a bundle; imported as text it is a string.
 const template = htmlFile as unknown as string;
 const style = `${tokens}${baseStyle}${pageStyle}`;
 // The scripts by their names in the template.
-const scripts = {
-  theme,
-  "first-language": firstLanguage,
-  "theme-switch": themeSwitch,
-  samples,
-  "try-it": tryIt,
-  contents,
-  "error-filter": errorFilter,
-};
+const scripts = { copy, "try-it": tryIt };
 
 // Only these exact bytes may run or style the page, nothing may be loaded from elsewhere, and it connects only to its own
 // origin, so that a token typed here can be sent nowhere else.
@@ -65,14 +51,9 @@ function page(url: string): string {
     errors: [...kindsByStatus].map(([status, kinds]) => statusSection(status, kinds)).join("\n"),
   };
   // A function, because `$` signs in a replacement text would be read as patterns. The name of an error stands for its body.
-  const filledIn = template.replaceAll(
+  return template.replaceAll(
     /\{\{([\w-]+)\}\}/g,
     (_, name: string) => parts[name] ?? errorBody(name as ErrorKind),
-  );
-  return filledIn.replaceAll(
-    /<pre data-code="(\w+)"([^>]*)>(.*?)<\/pre>/gs,
-    (_, language: CodeLanguage, attributes: string, code: string) =>
-      `<pre${attributes}>${highlight(language, code)}</pre>`,
   );
 }
 
@@ -91,7 +72,7 @@ function errorEntry(kind: ErrorKind): string {
   const { error, when, remedy } = catalogue[kind];
   return `<article id="${error}">
 <div><h4><a href="#${error}">${error}</a> ${marked(capitalized(when))}</h4><p>${marked(remedy)}</p></div>
-<div class="code"><pre data-code="json">${errorBody(kind)}</pre></div>
+<div class="code"><pre>${errorBody(kind)}</pre></div>
 </article>`;
 }
 
@@ -104,7 +85,7 @@ function marked(text: string): string {
   return escapeHtml(text).replaceAll(/`([^`]+)`/g, "<code>$1</code>");
 }
 
-/** For text between tags; `highlight` relies on the quotation marks. */
+/** For text between tags. */
 function escapeHtml(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

@@ -117,11 +117,7 @@ browser.describe("in a browser, the docs page", () => {
   /** Opens the docs in the one page of these tests, as for a first visit: another page takes twice the CPU time. */
   async function open(url = service.url): Promise<Page> {
     shared ??= await newPage({ permissions: ["clipboard-read", "clipboard-write"] });
-    await shared.emulateMedia({ colorScheme: null });
     await shared.setViewportSize({ width: 1280, height: 600 });
-    // What is stored belongs to an origin.
-    if (new URL(shared.url()).origin !== new URL(url).origin) await shared.goto(`${url}/livez`);
-    await shared.evaluate("localStorage.clear(); sessionStorage.clear()");
     await shared.goto(`${url}/docs`);
     return shared;
   }
@@ -153,7 +149,6 @@ browser.describe("in a browser, the docs page", () => {
     expect(second).toContain("idempotent-replayed: true");
     const stored = storedPlants(service.database);
     expect(stored.find(({ id }) => id === 9007199254740993n)).toMatchObject(plant);
-    expect(await page.evaluate<number>("sessionStorage.length + localStorage.length")).toBe(0);
   });
 
   test("shows an error with a button that copies it, and a link to what to do", async () => {
@@ -185,71 +180,15 @@ browser.describe("in a browser, the docs page", () => {
     expect(await page.evaluate<string>(`${style}.getPropertyValue("-webkit-text-security")`)).toBe("disc");
   });
 
-  /** The languages of the samples that are shown, without repetition, and how many buttons of Go are pressed. */
-  const shownLanguages = async (page: Page) => {
-    const languages = await page.evaluate<string[]>(`[...new Set([...document.querySelectorAll(".sample")]
-      .filter((sample) => sample.checkVisibility()).map((sample) => sample.classList[1]))]`);
-    const go = page.getByRole("button", { name: "Go", exact: true, pressed: true });
-    return { languages, goPressed: await go.count() };
-  };
-  const themeSwitch = (page: Page, theme: string) => page.getByRole("button", { name: `Theme: ${theme}` });
-
-  test("shows every sample in the language that was chosen for one, and the theme, also at the next visit", async () => {
-    const page = await open();
-    const inCurl = { languages: ["curl"], goPressed: 0 };
-    const inGo = { languages: ["go"], goPressed: 3 };
-    expect(await shownLanguages(page)).toEqual(inCurl);
-    await page.locator("#large-samples").getByRole("button", { name: "Go", exact: true }).click();
-    expect(await shownLanguages(page)).toEqual(inGo);
-    await themeSwitch(page, "system").click();
-    // Nothing else is stored in the browser.
-    expect((await page.evaluate<string[][]>("Object.entries(localStorage)")).sort()).toEqual([
-      ["plant-store-language", "go"],
-      ["plant-store-theme", "light"],
-    ]);
-    await page.reload();
-    expect(await shownLanguages(page)).toEqual(inGo);
-    await themeSwitch(page, "light").waitFor();
-    await page.evaluate('localStorage.setItem("plant-store-language", "cobol")');
-    await page.reload();
-    expect(await shownLanguages(page)).toEqual(inCurl);
-  });
-
-  test("filters the errors and the contents by what an error shows, until a link leads to a hidden one", async () => {
-    const page = await open();
-    const filter = async (text: string) => {
-      await page.getByLabel("Filter the errors").fill(text);
-      return {
-        errors: await page.locator("article:visible").evaluateAll((all) => all.map(({ id }) => id)),
-        contents: await page.locator("nav li li:visible").allTextContents(),
-        result: await page.locator("#filter-result").textContent(),
-      };
-    };
-    const { error, example: message } = catalogue["over-rate"];
-    const textsOf42901 = {
-      "the name of its status and a word": "too many requests rate",
-      "words of its message": "TRY AGAIN IN 1 S",
-      "its response": JSON.stringify({ error, message }),
-    };
-    const missed: string[] = [];
-    for (const [what, text] of Object.entries(textsOf42901))
-      if ((await filter(text)).errors.join() !== "42901") missed.push(what);
-    expect(missed).toEqual([]);
-
-    expect(await filter("TOKEN 401")).toEqual({
-      errors: ["40101", "40102"],
-      contents: ["401 Unauthorized"],
-      result: `2 of ${publicKinds.length} errors match.`,
-    });
-    // A word of the page that is in none of them.
-    expect(await filter("copy")).toMatchObject({ errors: [], result: "No errors match." });
-    expect((await filter("")).errors).toHaveLength(publicKinds.length);
-
-    // A link to an error that the filter hides shows it.
-    await filter("40101");
-    await page.getByRole("link", { name: "40020", exact: true }).first().click();
-    await page.locator("[id='40020']:visible").waitFor();
-    expect(await page.getByLabel("Filter the errors").inputValue()).toBe("");
+  test("sends the README's first plant unless told otherwise, and stores nothing in the browser", async () => {
+    await using own = await startTestService();
+    await post(own.url, '{"id": 1, "name": "Fern", "tag": "indoor"}');
+    const page = await open(own.url);
+    await page.getByLabel("Access token").fill(accessToken);
+    await page.getByRole("button", { name: "Send plant" }).click();
+    expect(await page.locator("#response .outcome").textContent()).toStartWith("200 OK");
+    expect(await page.locator("#response .headers").textContent()).toContain("idempotent-replayed: true");
+    expect(await page.evaluate<number>("sessionStorage.length + localStorage.length")).toBe(0);
   });
 
   test("can be read without JavaScript, and offers nothing that needs it", async () => {
@@ -262,7 +201,6 @@ browser.describe("in a browser, the docs page", () => {
     const languages = await samples.evaluateAll((all) => all.map(({ classList }) => classList[1]));
     expect(languages).toEqual(["curl", "javascript", "python", "go"]);
     expect(await page.getByRole("button").count()).toBe(0);
-    expect(await page.getByLabel("Filter the errors").isVisible()).toBe(false);
   });
 
   test("works under a base URL with a path", async () => {

@@ -5,8 +5,8 @@ const send = form.querySelector("button[type=submit]");
 const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 const headerNames = ["x-request-id", "idempotent-replayed", "www-authenticate", "retry-after"];
 const tokenMissing = "<ACCESS_TOKEN>";
-// The body in the samples of "Create a plant", from which these are made with their colours.
-const sampleBody = '{"id": 1,';
+// In the samples of "Create a plant", from which these are made: where the token stands, and the body as each language writes it.
+const filledIn = /(<ACCESS_TOKEN>|['`]\{"id": 1,.*?\}['`])/;
 // They may not stand in the source of a program, or nobody would see them there.
 const invisible = /[\u007f-\u00a0\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202f\u205f-\u206f\ufeff]/g;
 
@@ -23,9 +23,9 @@ const literals = {
     token: escaped,
   },
 };
-const samples = Object.keys(literals).map((language) => ({
-  language,
-  template: document.querySelector(`#create-samples .${language} pre`),
+const samples = Object.entries(literals).map(([language, literal]) => ({
+  literal,
+  parts: document.querySelector(`#create-samples .${language} pre`).textContent.split(filledIn),
   shown: document.querySelector(`#try-samples .${language} pre`),
 }));
 
@@ -43,20 +43,15 @@ function body() {
 
 function showRequests() {
   const token = value("token").trim();
-  for (const { language, template, shown } of samples) {
-    const literal = literals[language];
-    const request = template.cloneNode(true);
-    const strings = [...request.querySelectorAll(".string")];
-    const header = strings.find(({ textContent }) => textContent.includes(tokenMissing));
-    const sentBody = strings.find(({ textContent }) => textContent.includes(sampleBody));
-    sentBody.textContent = literal.body(body());
-    if (token !== "") {
-      const [before, after] = header.textContent.split(tokenMissing);
-      // The token is hidden on the screen as in its field, and complete in what is copied.
-      header.replaceChildren(before, element("span", "secret", literal.token(token)), after);
-    }
-    shown.replaceChildren(...request.childNodes);
-  }
+  for (const { literal, parts, shown } of samples)
+    shown.replaceChildren(
+      ...parts.map((part, index) => {
+        if (index % 2 === 0) return part;
+        if (part !== tokenMissing) return literal.body(body());
+        // The token is hidden on the screen as in its field, and complete in what is copied.
+        return token === "" ? part : element("span", "secret", literal.token(token));
+      }),
+    );
 }
 
 /** For a literal in double quotes, in JavaScript, Python and Go alike. */
@@ -80,13 +75,6 @@ function element(tag, className, text) {
   return created;
 }
 
-/** The values in a JSON text have the colours that highlight.ts gives those in the page. */
-function coloured(json) {
-  return json
-    .split(/((?<=:)"(?:[^"\\]|\\.)*"|(?<=:)-?\d+)/)
-    .map((part, at) => (at % 2 === 0 ? part : element("span", part[0] === '"' ? "string" : "number", part)));
-}
-
 async function sendPlant() {
   const started = performance.now();
   const headers = { Authorization: `Bearer ${value("token").trim()}`, "Content-Type": "application/json" };
@@ -102,9 +90,7 @@ async function sendPlant() {
   const lines = headerNames
     .filter((name) => response.headers.has(name))
     .map((name) => `${name}: ${response.headers.get(name)}`);
-  const shownBody = element("pre", "body", "");
-  shownBody.append(...coloured(text));
-  output.replaceChildren(status, shownBody, element("pre", "headers", lines.join("\n")));
+  output.replaceChildren(status, element("pre", "body", text), element("pre", "headers", lines.join("\n")));
   const explained = /^\{"error":(\d+)/.exec(text)?.[1];
   if (document.getElementById(explained) === null) return;
   const link = element("a", "", `What to do about ${explained}`);
