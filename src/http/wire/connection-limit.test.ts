@@ -1,9 +1,12 @@
 import { expect, spyOn, test } from "bun:test";
+import fc from "fast-check";
 import { eventually } from "../../../test/support/eventually.ts";
 import { emptyResponse, TestWire, testTls, type WireClient } from "../../../test/support/wire.ts";
 import type { ClosedAtLimit } from "../../telemetry/metrics.ts";
 import { minuteMs } from "../../text/duration.ts";
 import { Connection } from "./connection.ts";
+import { ConnectionLimit, type LimitedConnection } from "./connection-limit.ts";
+import { ConnectionState, type StateName, stateTable } from "./connection-state.ts";
 import type { Head } from "./head.ts";
 
 const attacker = "127.0.0.2";
@@ -124,14 +127,14 @@ test.each([
   expect(await limited.closed(1)).toEqual(["idle 2"]);
 });
 
-test("bodies of one address yield at once if they are more than a quarter of the limit", async () => {
+test("bodies of one address yield at once where they are more than a quarter of the limit, and no others", async () => {
   await using limited = new Limited();
-  await limited.connectAll(5, "idle", get("/admit"));
+  await limited.connectAll(3, "idle", get("/admit"));
   limited.wire.pass(10);
   limited.secondsBetween = 0;
-  await limited.connectAll(3, "slow", halfABody, attacker);
-  await limited.connect("newcomer", get("/admit"));
-  expect(await limited.closed(1)).toEqual(["slow 1"]);
+  await limited.connectAll(5, "slow", halfABody, attacker);
+  await limited.connectAll(4, "newcomer", get("/admit"));
+  expect(await limited.closed(4)).toEqual(["idle 1", "slow 1", "slow 2", "slow 3"]);
 });
 
 test("of idle connections whose callers are admitted, the one that has been idle longest is closed", async () => {
@@ -201,4 +204,120 @@ test("a limit of one still lets a new client replace an idle one", async () => {
   second.send(get("/admit"));
   await eventually(() => second.received === emptyResponse);
   expect(first.isOpen).toBe(false);
+});
+
+interface Candidate extends LimitedConnection {
+  readonly network: string;
+  readonly state: ConnectionState;
+}
+
+// With these, a network has few strangers if it has one.
+const most = { connections: 70, strangers: 17, few: 1 };
+
+/** Those that may be closed for the newcomer, of the ones that were looked at; by the list in docs/operating.md. */
+function eligible(all: Candidate[], looked: Candidate[], newcomer: Candidate): Candidate[] {
+  const isStranger = ({ limitEntry }: Candidate) => limitEntry.isStranger;
+  const waits = (how: string, ms: number) =>
+    longest(others.filter(({ state }) => state.meaning.waits === how && state.lastedMs >= ms));
+  const others = looked.filter((one) => one !== newcomer);
+  const strangersOf = (name: string) => all.filter((one) => one.network === name && isStranger(one)).length;
+  const worstStranger = (candidates: Candidate[]) => {
+    const counts = candidates.map(({ network }) => strangersOf(network));
+    const highest = Math.max(0, ...counts);
+    const unknown = candidates.filter(({ network }) =>
+      all.every((one) => one.network !== network || isStranger(one)),
+    );
+    const largest = candidates.filter((_, at) => counts[at] === highest);
+    const chosen = highest > most.few ? largest : unknown.length > 0 ? unknown : candidates;
+    return chosen.sort((a, b) => a.limitEntry.strangerSince - b.limitEntry.strangerSince).slice(0, 1);
+  };
+  if (all.filter(isStranger).length > most.strangers)
+    return worstStranger([newcomer, ...others.filter(isStranger)]);
+  const arriving = all.filter(({ state }) => state.meaning.waits === "arriving");
+  const crowd = others.filter(
+    (one) =>
+      arriving.includes(one) &&
+      arriving.filter(({ network }) => network === one.network).length > most.strangers,
+  );
+  const slow = others.filter(
+    (one) => crowd.includes(one) || (arriving.includes(one) && one.state.lastedMs >= 1000),
+  );
+  const inOrder = [
+    longest(slow),
+    waits("idle", 1000),
+    worstStranger(others.filter(isStranger)),
+    waits("idle", 0),
+  ];
+  return inOrder.find(({ length }) => length > 0) ?? [newcomer];
+}
+
+function longest(candidates: Candidate[]): Candidate[] {
+  const ms = Math.max(...candidates.map(({ state }) => state.lastedMs));
+  return candidates.filter(({ state }) => state.lastedMs === ms);
+}
+
+test("the connection that is closed is the worst of those looked at, whatever was opened, admitted, denied and closed", () => {
+  const change = fc.constantFrom<StateName | "admit" | "deny" | "close">(
+    ...(["idle", "head", "body", "handling", "writing", "admit", "deny", "close"] as const),
+  );
+  const event = fc.record({
+    network: fc.nat(1000),
+    change: fc.option(change, { freq: 1 }),
+    which: fc.nat(1000),
+    ms: fc.constantFrom(0, 0, 20, 300),
+  });
+  // Some runs have many networks or many strangers, and some hardly any.
+  const run = fc.record({
+    networks: fc.constantFrom(1, 4, 100, 1000),
+    isAdmitted: fc.constantFrom(0, 0.8, 1),
+    atFirst: fc.array(change, { minLength: 1, maxLength: 3 }),
+    events: fc.array(event, { minLength: 150, maxLength: 400, size: "max" }),
+  });
+  const states = stateTable(minuteMs);
+  let looks: number[] = [];
+  using random = spyOn(Math, "random");
+  random.mockImplementation(() => looks[looks.push((0.618 * looks.length) % 1) - 1] ?? 0);
+  fc.assert(
+    fc.property(run, ({ networks, isAdmitted, atFirst, events }) => {
+      const clock = { nowMs: 0 };
+      const limit = new ConnectionLimit(most.connections, clock, { connectionLimitReached() {} });
+      const open: Candidate[] = [];
+      const apply = (one: Candidate, change: StateName | "admit" | "deny" | "close"): void => {
+        if (change === "admit") limit.admitted(one);
+        else if (change === "deny") limit.becameStranger(one);
+        else if (change !== "close") one.state.enter(change);
+        else {
+          open.splice(open.indexOf(one), 1);
+          one.state.enter("closed");
+          limit.closed(one);
+        }
+      };
+      for (const { network, change, which, ms } of events) {
+        clock.nowMs += ms;
+        const name = String(network % networks);
+        const limitEntry = limit.newEntry(name);
+        const newcomer: Candidate = {
+          network: name,
+          limitEntry,
+          state: new ConnectionState(states, clock, limitEntry.network),
+          close() {
+            const indexes = looks.map((look) => Math.floor(look * open.length));
+            const looked = open.filter(({ limitEntry: { index } }) => indexes.includes(index));
+            expect(eligible(open, looked, open.at(-1) as Candidate)).toContain(this);
+            apply(this, "close");
+          },
+        };
+        open.push(newcomer);
+        looks = [];
+        limit.opened(newcomer);
+        if (newcomer.state.name === "closed") continue;
+        if (which / 1000 < isAdmitted) limit.admitted(newcomer);
+        apply(newcomer, atFirst[which % atFirst.length] ?? "admit");
+        const one = open[which % open.length];
+        if (change !== null && one !== undefined) apply(one, change);
+      }
+      expect(open.length).toBeLessThanOrEqual(most.connections);
+    }),
+    { numRuns: 100 },
+  );
 });

@@ -1,10 +1,26 @@
 import type { ClosedAtLimit } from "../../telemetry/metrics.ts";
-import type { CoarseClock, ConnectionState } from "./connection-state.ts";
-import { LongestWaiting, type Waiting, type WaitingSince } from "./longest-waiting.ts";
-import { type PossibleStranger, Strangers } from "./strangers.ts";
+import type { CoarseClock, ConnectionState, NetworkArrivals } from "./connection-state.ts";
+
+/** The connections of one network, which counts as one sender. */
+interface Network extends NetworkArrivals {
+  connections: number;
+  strangers: number;
+}
+
+/** What the limit notes about a connection. */
+export interface LimitEntry {
+  readonly network: Network;
+  /** Whether it is not admitted: the gate has not accepted the newest of its requests that it could decide. */
+  isStranger: boolean;
+  /** The number of the event that made it a stranger's: the lower, the longer it has been one. */
+  strangerSince: number;
+  /** Its index among the open connections. */
+  index: number;
+}
 
 /** A connection, as far as the limit needs to know it. */
-export interface LimitedConnection extends PossibleStranger {
+export interface LimitedConnection {
+  readonly limitEntry: LimitEntry;
   readonly state: Pick<ConnectionState, "meaning" | "sinceMs">;
   close(): void;
 }
@@ -14,11 +30,6 @@ export interface ConnectionLimitEvents {
   connectionLimitReached(closed: ClosedAtLimit): void;
 }
 
-interface Victim {
-  readonly connection: LimitedConnection;
-  readonly reason: ClosedAtLimit;
-}
-
 // Clients that have not shown valid credentials may have this share of the connections, as with OpenSSH's MaxStartups.
 const strangersOneIn = 4;
 // A client may need this part of that share for a moment, such as for the connections of a pool that it opens.
@@ -26,6 +37,19 @@ const fewOneIn = 16;
 // A head or a body that has been arriving for longer yields to a new connection, and so does a connection that is
 // idle for longer.
 const patienceMs = 1000;
+// So many connections are compared, chosen at random if there are more.
+const looksMax = 32;
+// Networks without connections are forgotten together once they are most of them, and at least so many.
+const unusedNetworksMin = 64;
+
+// A rank is a tier, and a number below this that orders those within the tier.
+const tierStep = 1e15;
+// The number of a stranger is the count of its network, and a number below this: for how many events it has been one.
+const countStep = 1e10;
+const inUse = -1;
+const newest = 0;
+// Tier 1 to 5, as in docs/operating.md.
+const reasons: readonly ClosedAtLimit[] = ["stranger", "idle", "stranger", "idle", "slow", "stranger"];
 
 /**
  * Chooses which connection is closed for a new one once a listener has as many as it may have. (`connectionBudget` says how many
@@ -39,101 +63,116 @@ const patienceMs = 1000;
 export class ConnectionLimit {
   readonly #connectionsMax: number;
   readonly #strangersMax: number;
-  readonly #connections: ReadonlySet<LimitedConnection>;
+  readonly #fewMax: number;
   readonly #clock: CoarseClock;
   readonly #events: ConnectionLimitEvents;
-  readonly #strangers: Strangers<LimitedConnection>;
-  readonly #idle: LongestWaiting<LimitedConnection>;
-  readonly #arriving: LongestWaiting<LimitedConnection>;
-  /** The requests that arrive from one network, if it alone has more of them than all strangers may have connections. */
-  readonly #crowd: LongestWaiting<LimitedConnection>;
+  readonly #open: LimitedConnection[] = [];
+  #networks = new Map<string, Network>();
+  #strangers = 0;
+  #strangerEvents = 0;
 
-  /** `connections` are the open ones, whoever adds to them and removes from them. */
-  constructor(
-    connectionsMax: number,
-    connections: ReadonlySet<LimitedConnection>,
-    clock: CoarseClock,
-    events: ConnectionLimitEvents,
-  ) {
-    const strangersMax = Math.max(1, Math.floor(connectionsMax / strangersOneIn));
-    const arrivingSince: WaitingSince<LimitedConnection> = (one) => since(one, "arriving");
-    const crowd = (waiting: Waiting<LimitedConnection>[]) => ofLargestNetwork(waiting, strangersMax);
+  constructor(connectionsMax: number, clock: CoarseClock, events: ConnectionLimitEvents) {
     this.#connectionsMax = connectionsMax;
-    this.#strangersMax = strangersMax;
-    this.#strangers = new Strangers(Math.floor(strangersMax / fewOneIn));
-    this.#connections = connections;
+    this.#strangersMax = Math.max(1, Math.floor(connectionsMax / strangersOneIn));
+    this.#fewMax = Math.floor(this.#strangersMax / fewOneIn);
     this.#clock = clock;
     this.#events = events;
-    this.#idle = new LongestWaiting(connections, clock, (one) => since(one, "idle"));
-    this.#arriving = new LongestWaiting(connections, clock, arrivingSince);
-    this.#crowd = new LongestWaiting(connections, clock, arrivingSince, crowd);
+  }
+
+  /** For a new connection of this network, before it is opened. */
+  newEntry(name: string): LimitEntry {
+    const known = this.#networks.get(name);
+    const network = known ?? { connections: 0, strangers: 0, arriving: 0 };
+    if (known === undefined) this.#networks.set(name, network);
+    return { network, isStranger: false, strangerSince: 0, index: 0 };
   }
 
   /** Every new connection is a stranger's. Past the limit, it or another one is closed. */
   opened(connection: LimitedConnection): void {
-    this.#strangers.opened(connection);
-    if (this.#connections.size <= this.#connectionsMax) return;
-    const victim = this.#choose(connection);
-    victim.connection.close();
-    this.#events.connectionLimitReached(victim.reason);
+    const { limitEntry } = connection;
+    limitEntry.index = this.#open.length;
+    limitEntry.network.connections++;
+    this.#open.push(connection);
+    this.becameStranger(connection);
+    if (this.#open.length > this.#connectionsMax) this.#closeWorst(connection);
   }
 
-  admitted(connection: LimitedConnection): void {
-    this.#strangers.admitted(connection);
+  admitted({ limitEntry }: LimitedConnection): void {
+    if (!limitEntry.isStranger) return;
+    limitEntry.isStranger = false;
+    limitEntry.network.strangers--;
+    this.#strangers--;
   }
 
-  becameStranger(connection: LimitedConnection): void {
-    this.#strangers.becameStranger(connection);
+  becameStranger({ limitEntry }: LimitedConnection): void {
+    if (limitEntry.isStranger) return;
+    this.#strangerEvents++;
+    limitEntry.isStranger = true;
+    limitEntry.strangerSince = this.#strangerEvents;
+    limitEntry.network.strangers++;
+    this.#strangers++;
   }
 
   closed(connection: LimitedConnection): void {
-    this.#strangers.closed(connection);
+    const { index, network } = connection.limitEntry;
+    this.admitted(connection);
+    network.connections--;
+    // The last one takes its place.
+    const last = this.#open.pop();
+    if (last !== undefined && last !== connection) {
+      this.#open[index] = last;
+      last.limitEntry.index = index;
+    }
+    this.#forgetUnusedNetworks();
   }
 
-  /** Below the limit, nothing keeps closed connections in memory. */
-  sweep(): void {
-    if (this.#connections.size >= this.#connectionsMax) return;
-    this.#idle.forget();
-    this.#arriving.forget();
-    this.#crowd.forget();
+  /** Not one by one: in JavaScriptCore, a key that is deleted and added a thousand times takes a thousand times as long to find. */
+  #forgetUnusedNetworks(): void {
+    if (this.#networks.size <= 2 * this.#open.length + unusedNetworksMin) return;
+    const used = [...this.#networks].filter(([, { connections }]) => connections > 0);
+    this.#networks = new Map(used);
   }
 
-  /** The numbers are those of the list in docs/operating.md. */
-  #choose(newcomer: LimitedConnection): Victim {
-    // 1. A stranger, while they have more than their share.
-    if (this.#strangers.count > this.#strangersMax)
-      return { connection: this.#strangers.choose() ?? newcomer, reason: "stranger" };
-
-    const longBeforeMs = this.#clock.nowMs - patienceMs;
-    // 2. A request that has been arriving for too long, or one of a network that has too many of them.
-    const slow = this.#arriving.take(longBeforeMs) ?? this.#crowd.take();
-    if (slow !== undefined) return { connection: slow, reason: "slow" };
-
-    // 3. The connection that has been idle longest. One that has been for less than a second is probably in use.
-    const idle = this.#idle.take(longBeforeMs);
-    if (idle !== undefined) return { connection: idle, reason: "idle" };
-
-    // 4. A stranger all the same; then whichever has been idle longest; then the new one itself.
-    const stranger = this.#strangers.choose();
-    if (stranger !== undefined && stranger !== newcomer) return { connection: stranger, reason: "stranger" };
-    return { connection: this.#idle.take() ?? newcomer, reason: "idle" };
+  #closeWorst(newcomer: LimitedConnection): void {
+    let worst = newcomer;
+    let highest = this.#hasTooManyStrangers ? this.#rank(newcomer) : newest;
+    const count = this.#open.length;
+    const looks = Math.min(looksMax, count);
+    for (let look = 0; look < looks; look++) {
+      const index = count > looksMax ? Math.floor(Math.random() * count) : look;
+      const connection = this.#open[index] as LimitedConnection;
+      if (connection === newcomer) continue;
+      const rank = this.#rank(connection);
+      if (rank <= highest) continue;
+      worst = connection;
+      highest = rank;
+    }
+    const reason = reasons[Math.floor(highest / tierStep)] as ClosedAtLimit;
+    worst.close();
+    this.#events.connectionLimitReached(reason);
   }
-}
 
-function since(
-  { state: { meaning, sinceMs } }: LimitedConnection,
-  waits: "arriving" | "idle",
-): number | undefined {
-  return meaning.waits === waits ? sinceMs : undefined;
-}
+  get #hasTooManyStrangers(): boolean {
+    return this.#strangers > this.#strangersMax;
+  }
 
-/** The connections of the network that has most of them, if it has more than `countMin`. */
-function ofLargestNetwork<Candidate extends PossibleStranger>(
-  waiting: Waiting<Candidate>[],
-  countMin: number,
-): Waiting<Candidate>[] {
-  const byNetwork = Map.groupBy(waiting, ({ connection }) => connection.network);
-  let largest: Waiting<Candidate>[] = [];
-  for (const ofNetwork of byNetwork.values()) if (ofNetwork.length > largest.length) largest = ofNetwork;
-  return largest.length > countMin ? largest : [];
+  /** The connection of the highest rank is closed. One that is in use ranks below the new one. */
+  #rank({ limitEntry, state }: LimitedConnection): number {
+    const { isStranger, network } = limitEntry;
+    if (isStranger && this.#hasTooManyStrangers) return 5 * tierStep + this.#rankOfStranger(limitEntry);
+
+    const { waits } = state.meaning;
+    const waitedMs = this.#clock.nowMs - state.sinceMs;
+    const isCrowd = network.arriving > this.#strangersMax;
+    if (waits === "arriving" && (waitedMs >= patienceMs || isCrowd)) return 4 * tierStep + waitedMs;
+    if (waits === "idle" && waitedMs >= patienceMs) return 3 * tierStep + waitedMs;
+    if (isStranger) return 2 * tierStep + this.#rankOfStranger(limitEntry);
+    return waits === "idle" ? tierStep + waitedMs : inUse;
+  }
+
+  /** Of the network that has most of them; if that is only a few, of one without admitted connections; then the oldest. */
+  #rankOfStranger({ network: { strangers, connections }, strangerSince }: LimitEntry): number {
+    const share = strangers > this.#fewMax ? strangers + 1 : Number(strangers === connections);
+    return share * countStep + this.#strangerEvents - strangerSince;
+  }
 }

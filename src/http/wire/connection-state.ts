@@ -5,6 +5,11 @@ export interface CoarseClock {
   readonly nowMs: number;
 }
 
+/** How many connections of a network have a head or a body that is arriving. */
+export interface NetworkArrivals {
+  arriving: number;
+}
+
 /**
  * How a connection goes from state to state. From each of them it may also be closed.
  *
@@ -72,20 +77,24 @@ export function stateTable(bodyTimeoutMs: number): StateTable {
 export class ConnectionState {
   readonly #table: StateTable;
   readonly #clock: CoarseClock;
+  readonly #network: NetworkArrivals;
   name: StateName = "idle";
   meaning: Meaning;
   sinceMs: number;
 
-  constructor(table: StateTable, clock: CoarseClock) {
+  constructor(table: StateTable, clock: CoarseClock, network: NetworkArrivals) {
     this.#table = table;
     this.#clock = clock;
+    this.#network = network;
     this.meaning = table.idle;
     this.sinceMs = clock.nowMs;
   }
 
   enter(name: StateName): void {
+    const before = this.meaning;
     this.name = name;
     this.meaning = this.#table[name];
+    this.#network.arriving += arrivals(this.meaning) - arrivals(before);
     this.sinceMs = this.#clock.nowMs;
   }
 
@@ -105,4 +114,8 @@ export class ConnectionState {
   get isResponding(): boolean {
     return this.meaning.next === "response";
   }
+}
+
+function arrivals({ waits }: Meaning): number {
+  return waits === "arriving" ? 1 : 0;
 }

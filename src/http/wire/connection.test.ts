@@ -5,7 +5,7 @@ import { eventually } from "../../../test/support/eventually.ts";
 import { fake } from "../../../test/support/fake.ts";
 import { emptyResponse, TestWire, testTls, type WireClient } from "../../../test/support/wire.ts";
 import { Connection, type RequestHandler } from "./connection.ts";
-import type { ConnectionLimit } from "./connection-limit.ts";
+import { ConnectionLimit } from "./connection-limit.ts";
 import { stateTable } from "./connection-state.ts";
 import type { Head } from "./head.ts";
 import { Turns } from "./turns.ts";
@@ -175,7 +175,7 @@ function offline(handle: RequestHandler["handle"] = respond) {
     handler: { handle, handleFault() {} },
     limits: { bodyBytesMax: 1000, bodyTimeoutMs: 5000 },
     states: stateTable(5000),
-    connectionLimit: fake<ConnectionLimit>({}),
+    connectionLimit: new ConnectionLimit(10, clock, { connectionLimitReached() {} }),
     turns: new Turns(),
     clock,
   });

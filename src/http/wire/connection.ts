@@ -8,7 +8,7 @@ import {
   ChunkedBody,
   SizedBody,
 } from "./body.ts";
-import type { ConnectionLimit, LimitedConnection } from "./connection-limit.ts";
+import type { ConnectionLimit, LimitEntry, LimitedConnection } from "./connection-limit.ts";
 import { type CoarseClock, ConnectionState, type StateTable } from "./connection-state.ts";
 import type { Head } from "./head.ts";
 import { Incoming } from "./incoming.ts";
@@ -75,8 +75,8 @@ export class Connection implements LimitedConnection, TakesTurns {
   /** The address of the other end, as the socket reports it. */
   readonly remoteAddress: string;
   readonly network: string;
-  #isStranger = true;
 
+  readonly limitEntry: LimitEntry;
   readonly state: ConnectionState;
   readonly #incoming: Incoming;
   readonly #outgoing: Outgoing;
@@ -106,27 +106,20 @@ export class Connection implements LimitedConnection, TakesTurns {
     this.#limits = limits;
     this.#connectionLimit = connectionLimit;
     this.#turns = turns;
-    this.state = new ConnectionState(states, clock);
+    this.limitEntry = connectionLimit.newEntry(this.network);
+    this.state = new ConnectionState(states, clock, this.limitEntry.network);
   }
 
   // Whose connection it is.
 
-  get isStranger(): boolean {
-    return this.#isStranger;
-  }
-
   /** The gate has accepted the current request: from now on the connection is not a stranger's. */
   becomeAdmitted(): void {
-    if (!this.#isStranger || !this.isOpen) return;
-    this.#isStranger = false;
-    this.#connectionLimit.admitted(this);
+    if (this.isOpen) this.#connectionLimit.admitted(this);
   }
 
   /** The gate has refused the current request, or what arrived is not a request. */
   becomeStranger(): void {
-    if (this.#isStranger || !this.isOpen) return;
-    this.#isStranger = true;
-    this.#connectionLimit.becameStranger(this);
+    if (this.isOpen) this.#connectionLimit.becameStranger(this);
   }
 
   // What the socket reports.

@@ -57,7 +57,7 @@ export class WireServer implements CoarseClock {
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
     this.nowMs = this.#now();
-    this.#limit = new ConnectionLimit(options.connectionsMax, this.#connections, this, options.events);
+    this.#limit = new ConnectionLimit(options.connectionsMax, this, options.events);
     this.#shared = {
       handler,
       limits: options,
@@ -96,7 +96,6 @@ export class WireServer implements CoarseClock {
   /** Ends what has outlived its deadline. */
   sweep(): void {
     this.nowMs = this.#now();
-    this.#limit.sweep();
     for (const connection of this.#connections) connection.sweep();
   }
 
