@@ -1,3 +1,5 @@
+import { isoTime } from "../text/time.ts";
+
 /** Who does something, and from where. */
 export interface Origin {
   /** The name of a token, `oidc:` and the name of a caller, or `os:` and the user whose uid a command has. */
@@ -31,6 +33,22 @@ export interface AuditEntry extends Origin {
   readonly subject: string;
   /** One line for people, without secrets. */
   readonly detail: string;
+}
+
+/** An entry as the operator API and `--json` return it. JSON omits an address that is undefined. */
+export interface AuditEntryJson extends Omit<AuditEntry, "atMs"> {
+  readonly at: string;
+}
+
+export function presentAuditEntry({
+  atMs,
+  actor,
+  address,
+  action,
+  subject,
+  detail,
+}: AuditEntry): AuditEntryJson {
+  return { at: isoTime(atMs), actor, address, action, subject, detail };
 }
 
 /** Which entries to list; what is undefined does not matter. */

@@ -7,7 +7,8 @@ import { fake } from "../../test/support/fake.ts";
 import { lacksProgram } from "../../test/support/lacks.ts";
 import { temporaryFolder } from "../../test/support/temporary-folder.ts";
 import { issueFirstToken, mintFirstToken } from "./first-token.ts";
-import type { Token, TokenStore } from "./tokens.ts";
+import type { Token } from "./token.ts";
+import type { TokenStore } from "./tokens.ts";
 
 type MintedFirstToken = ReturnType<typeof mintFirstToken>;
 

@@ -1,8 +1,8 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { gateOf, secret, token } from "../../test/support/gate.ts";
+import type { Token } from "./token.ts";
 import { digestOf, mintSecret } from "./token-secret.ts";
-import type { Token } from "./tokens.ts";
 
 describe("the gate", () => {
   test("admits nobody without a valid token after the scheme", () => {

@@ -1,8 +1,9 @@
 import { RecentMap } from "../cache/recent-map.ts";
 import type { JwtRefusal, JwtVerifier } from "./jwt-verifier.ts";
 import { allows, type Scope } from "./scopes.ts";
+import type { Token } from "./token.ts";
 import { bearerShape, digestOf, jwtShape } from "./token-secret.ts";
-import type { Token, TokenUse } from "./tokens.ts";
+import type { TokenUse } from "./tokens.ts";
 
 /** Who is calling. */
 export interface Caller {

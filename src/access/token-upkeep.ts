@@ -1,7 +1,7 @@
 import { minuteMs } from "../text/duration.ts";
 import { type FirstToken, type FirstTokenOptions, issueFirstToken, mintFirstToken } from "./first-token.ts";
 import type { Gate } from "./gate.ts";
-import type { Token } from "./tokens.ts";
+import type { Token } from "./token.ts";
 
 export interface TokenEvents {
   tokensChanged(count: number): void;

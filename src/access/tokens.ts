@@ -3,25 +3,9 @@ import { dayMs, hourMs } from "../text/duration.ts";
 import { isoSeconds } from "../text/time.ts";
 import type { AuditEntry, Origin } from "./audit.ts";
 import type { Scope } from "./scopes.ts";
+import { isLive, type Token } from "./token.ts";
 import { whyNameRefused } from "./token-name.ts";
 import { digestOf, mintSecret } from "./token-secret.ts";
-
-/** A token as it is stored: with the digest of its secret, never the secret. */
-export interface Token {
-  /** Short and public, to identify one token where several share a name (during a rotation). */
-  readonly id: string;
-  /** Who holds the token; stored with each plant as its creator. */
-  readonly name: string;
-  readonly digest: string;
-  readonly scopes: readonly Scope[];
-  readonly createdAtMs: number;
-  readonly expiresAtMs: number | undefined;
-  readonly revokedAtMs: number | undefined;
-  /** The actor of its entry in the audit trail. */
-  readonly createdBy: string;
-  /** When it was last used, to the minute. A use may be missing for a while: they are written in the background. */
-  readonly lastUsedAtMs: number | undefined;
-}
 
 export interface TokenUse {
   readonly digest: string;
@@ -172,15 +156,6 @@ export async function revokeTokens(
   const entry = { ...by, atMs: nowMs, action: "token.revoked", subject, detail: idsOf(revoked) } as const;
   await store.change(revoked, entry);
   return revoked;
-}
-
-export function tokenState(token: Token, nowMs: number): "live" | "expired" | "revoked" {
-  if (isLive(token, nowMs)) return "live";
-  return token.revokedAtMs === undefined ? "expired" : "revoked";
-}
-
-export function isLive(token: Pick<Token, "expiresAtMs" | "revokedAtMs">, nowMs: number): boolean {
-  return token.revokedAtMs === undefined && (token.expiresAtMs === undefined || nowMs < token.expiresAtMs);
 }
 
 function expiryOf({ lifetimeMs, expiresAtMsMax }: TokenRequest, nowMs: number): number | undefined {

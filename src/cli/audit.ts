@@ -1,9 +1,8 @@
-import type { AuditEntry } from "../access/audit.ts";
+import { type AuditEntryJson, presentAuditEntry } from "../access/audit.ts";
 import { readStoreConfig } from "../config/read-config.ts";
 import { openForReading } from "../storage/open-store.ts";
 import { formatCount } from "../text/counts.ts";
 import { countFrom } from "../text/parsers.ts";
-import { isoTime } from "../text/time.ts";
 import { readFlag } from "./arguments.ts";
 import { type Command, jsonFlag, storeSecrets, storeSettings } from "./command.ts";
 import { lostWalWarning } from "./lost-wal.ts";
@@ -12,7 +11,7 @@ import { escapeInvisible, printJson, type Terminal } from "./terminal.ts";
 
 const limitDefault = 50;
 const limitMax = 100_000;
-const columns: readonly Column<EntryJson>[] = [
+const columns: readonly Column<AuditEntryJson>[] = [
   { heading: "at", text: ({ at }, time) => time(at) },
   { heading: "actor", text: ({ actor }) => escapeInvisible(actor), canBeCut: true },
   { heading: "action", text: ({ action }) => escapeInvisible(action) },
@@ -40,7 +39,7 @@ export const audit: Command = {
     const limit = readFlag(args, "limit", countFrom(1, limitMax)) ?? limitDefault;
     await using opened = await openForReading(readStoreConfig(args.sources), lostWalWarning(terminal));
     const { entries, next } = await opened.audit.page(limit, undefined);
-    const presented = entries.map(presentEntry);
+    const presented = entries.map(presentAuditEntry);
     if (args.has("json")) printJson(terminal, presented);
     else printEntries(terminal, presented, { isCut: next !== undefined });
     return 0;
@@ -49,24 +48,10 @@ export const audit: Command = {
 
 function printEntries(
   terminal: Terminal,
-  entries: readonly EntryJson[],
+  entries: readonly AuditEntryJson[],
   { isCut }: { readonly isCut: boolean },
 ): void {
   if (entries.length === 0) terminal.note("The audit trail is empty.\n");
   else terminal.out(`${formatTable(columns, entries, terminal)}\n`);
   if (isCut) terminal.note(`Showing the newest ${formatCount(entries.length)}. Use --limit for more.\n`);
-}
-
-/** An entry as --json prints it. */
-interface EntryJson {
-  readonly at: string;
-  readonly actor: string;
-  readonly action: string;
-  readonly subject: string;
-  readonly detail: string;
-  readonly address: string | null;
-}
-
-function presentEntry({ atMs, actor, action, subject, detail, address }: AuditEntry): EntryJson {
-  return { at: isoTime(atMs), actor, action, subject, detail, address: address ?? null };
 }

@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import type { OnStep } from "../plants/plant-backups.ts";
-import { type BackupFile, streamBackup, writeBackup } from "../storage/sqlite/copying/backup.ts";
+import { streamBackup, writeBackup } from "../storage/sqlite/copying/backup.ts";
 import { BackupFolder, type CompletedBackup } from "../storage/sqlite/copying/backup-folder.ts";
 import { isAsStored } from "../storage/sqlite/copying/copy.ts";
 import { whyUnrecorded } from "../storage/sqlite/data-file/last-backup.ts";
@@ -8,9 +8,9 @@ import { countFrom } from "../text/parsers.ts";
 import { readFlag, UsageError } from "./arguments.ts";
 import type { Arguments, Command } from "./command.ts";
 import {
-  type CopiedFileJson,
   dataFile,
   dataFileFlags,
+  presentCopiedFile,
   summaryOf,
   warnIfChanged,
   warnIfUnrecorded,
@@ -51,7 +51,7 @@ export const backup: Command = {
     });
     warnIfUnrecorded(unrecorded, terminal);
     if (args.has("json")) {
-      printJson(terminal, presentBackedUp(made, removed));
+      printJson(terminal, { ...presentCopiedFile(made), removed });
     } else {
       terminal.note(summaryOf("Backed up and checked", made));
       for (const path of removed) terminal.note(`Removed ${path}.\n`);
@@ -65,25 +65,6 @@ export const backup: Command = {
     return isAsStored(made) && larger === undefined ? 0 : 1;
   },
 };
-
-/** What --json prints. */
-interface BackedUpJson extends CopiedFileJson {
-  readonly removed: readonly string[];
-}
-
-function presentBackedUp(made: BackupFile, removed: readonly string[]): BackedUpJson {
-  return {
-    path: made.path,
-    bytes: made.bytes,
-    plants: made.plants,
-    sha256: made.sha256,
-    coveredPlants: made.coveredPlants,
-    digest: made.digest,
-    matchedPlants: made.matchedPlants,
-    changedBlocks: made.changedBlocks,
-    removed,
-  };
-}
 
 async function backUpToFile(from: string, to: string, onStep: OnStep): Promise<CompletedBackup> {
   const atMs = Date.now();

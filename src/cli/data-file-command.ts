@@ -90,7 +90,7 @@ export function summaryOf(verb: string, { path, bytes, plants, sha256, ...digest
   return `${done}\nSHA-256 ${sha256}\n${digestText(digest)}`;
 }
 
-/** A copy of a data file, as the --json of `backup` and `restore` prints it. */
+/** A copy of a data file, as --json prints it. */
 export interface CopiedFileJson {
   readonly path: string;
   readonly bytes: number;
@@ -100,6 +100,19 @@ export interface CopiedFileJson {
   readonly digest: string | null;
   readonly matchedPlants: number;
   readonly changedBlocks: readonly number[];
+}
+
+export function presentCopiedFile(copied: BackupFile): CopiedFileJson {
+  return {
+    path: copied.path,
+    bytes: copied.bytes,
+    plants: copied.plants,
+    sha256: copied.sha256,
+    coveredPlants: copied.coveredPlants,
+    digest: copied.digest,
+    matchedPlants: copied.matchedPlants,
+    changedBlocks: copied.changedBlocks,
+  };
 }
 
 /** A line with the digest of a store; empty before the first block is full. */

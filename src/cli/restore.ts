@@ -2,15 +2,15 @@ import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
 import { settings } from "../config/settings.ts";
 import { checksumFile } from "../storage/sqlite/copying/checksum.ts";
-import { type Restored, restoreDataFile } from "../storage/sqlite/copying/restore.ts";
+import { restoreDataFile } from "../storage/sqlite/copying/restore.ts";
 import { realDataFile } from "../storage/sqlite/data-file/data-file-path.ts";
 import { formatCount, formatPlural } from "../text/counts.ts";
 import { shellQuoted } from "../text/shell.ts";
 import type { Command } from "./command.ts";
 import {
-  type CopiedFileJson,
   dataFile,
   dataFileFlags,
+  presentCopiedFile,
   summaryOf,
   warnIfChanged,
   warnIfUnrecorded,
@@ -44,7 +44,8 @@ export const restore: Command = {
     });
     warnIfUnrecorded(done.unrecorded, terminal);
     if (args.has("json")) {
-      printJson(terminal, presentRestored(done));
+      const { hasChecksum: checksummed, before } = done;
+      printJson(terminal, { ...presentCopiedFile(done), checksummed, before });
     } else {
       terminal.note(summaryOf(done.hasChecksum ? "Restored and checked" : "Restored", done));
       if (done.before !== null) terminal.note(beforeText(done.before, to));
@@ -58,27 +59,6 @@ export const restore: Command = {
     return 0;
   },
 };
-
-/** What --json prints. */
-interface RestoredJson extends CopiedFileJson {
-  readonly checksummed: boolean;
-  readonly before: string | null;
-}
-
-function presentRestored(restored: Restored): RestoredJson {
-  return {
-    path: restored.path,
-    bytes: restored.bytes,
-    plants: restored.plants,
-    sha256: restored.sha256,
-    checksummed: restored.hasChecksum,
-    coveredPlants: restored.coveredPlants,
-    digest: restored.digest,
-    matchedPlants: restored.matchedPlants,
-    changedBlocks: restored.changedBlocks,
-    before: restored.before,
-  };
-}
 
 /** Where the old files are, and the one command that goes back to them. */
 function beforeText(folder: string, to: string): string {

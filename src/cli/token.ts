@@ -1,14 +1,7 @@
 import { localOrigin } from "../access/local-user.ts";
-import { type Scope, scopes, scopesDefault } from "../access/scopes.ts";
-import {
-  createToken,
-  type Minted,
-  overlapMsDefault,
-  revokeTokens,
-  rotateToken,
-  type Token,
-  tokenState,
-} from "../access/tokens.ts";
+import { scopes, scopesDefault } from "../access/scopes.ts";
+import { presentToken, type Token, type TokenJson } from "../access/token.ts";
+import { createToken, type Minted, overlapMsDefault, revokeTokens, rotateToken } from "../access/tokens.ts";
 import { readStoreConfig } from "../config/read-config.ts";
 import { openForReading, openTokens } from "../storage/open-store.ts";
 import { hourMs } from "../text/duration.ts";
@@ -22,7 +15,7 @@ import { noteOfNewFile } from "./new-data-file.ts";
 import { type Column, formatTable } from "./table.ts";
 import { escapeInvisible, printJson, type Terminal } from "./terminal.ts";
 
-const columns: readonly Column<TokenRowJson>[] = [
+const columns: readonly Column<TokenJson>[] = [
   { heading: "id", text: ({ id }) => id },
   { heading: "name", text: ({ name }) => name, canBeCut: true },
   {
@@ -40,7 +33,7 @@ const columns: readonly Column<TokenRowJson>[] = [
   },
   {
     heading: "lastUsedAt",
-    text: ({ lastUsedAt }, time) => (lastUsedAt === null ? "-" : time(lastUsedAt)),
+    text: ({ lastUsedAt }, time) => (lastUsedAt === undefined ? "-" : time(lastUsedAt)),
   },
   { heading: "state", text: stateText },
 ];
@@ -92,10 +85,10 @@ export const tokenList: Command = {
   async run(args, terminal) {
     await using opened = await openForReading(readStoreConfig(args.sources), lostWalWarning(terminal));
     const all = await opened.tokens.all();
-    if (args.has("json")) printJson(terminal, all.map(presentTokenRow));
+    if (args.has("json")) printJson(terminal, presentTokens(all));
     else if (all.length === 0)
       terminal.note("No tokens yet. To create one: plant-store token create --name NAME\n");
-    else terminal.out(`${formatTable(columns, all.map(presentTokenRow), terminal)}\n`);
+    else terminal.out(`${formatTable(columns, presentTokens(all), terminal)}\n`);
     return 0;
   },
 };
@@ -111,7 +104,7 @@ export const tokenRevoke: Command = {
   async run(args, terminal) {
     await using opened = await openTokens(readStoreConfig(args.sources), { mayCreate: false });
     const revoked = await revokeTokens(opened.tokens, args.positional, localOrigin(), Date.now());
-    if (args.has("json")) printJson(terminal, revoked.map(presentTokenRow));
+    if (args.has("json")) printJson(terminal, presentTokens(revoked));
     else terminal.note(`Revoked ${revoked.map(({ id, name }) => `${name} (${id})`).join(", ")}.\n`);
     return 0;
   },
@@ -144,7 +137,7 @@ export const tokenRotate: Command = {
 
 /** Only the secret goes to standard output, for `TOKEN=$(plant-store token create …)`. */
 function printSecret({ token, secret }: Minted, note: string, args: Arguments, terminal: Terminal): void {
-  if (args.has("json")) return printJson(terminal, { ...presentTokenRow(token), secret });
+  if (args.has("json")) return printJson(terminal, { ...presentToken(token, Date.now()), secret });
   const expiry = token.expiresAtMs === undefined ? "" : ` until ${isoSeconds(token.expiresAtMs)}`;
   terminal.note(
     `Token ${token.name} (${token.id}) allows ${token.scopes.join(" and ")}${expiry}.\n${note}` +
@@ -153,37 +146,14 @@ function printSecret({ token, secret }: Minted, note: string, args: Arguments, t
   terminal.out(`${secret}\n`);
 }
 
-/** A token as --json prints it: null where the console's API has no member. */
-interface TokenRowJson {
-  readonly id: string;
-  readonly name: string;
-  readonly scopes: readonly Scope[];
-  readonly createdAt: string;
-  readonly expiresAt: string | null;
-  readonly revokedAt: string | null;
-  readonly createdBy: string;
-  readonly lastUsedAt: string | null;
-  readonly state: "live" | "expired" | "revoked";
-}
-
-function presentTokenRow(token: Token): TokenRowJson {
-  const time = (ms: number | undefined) => (ms === undefined ? null : isoSeconds(ms));
-  return {
-    id: token.id,
-    name: token.name,
-    scopes: token.scopes,
-    createdAt: isoSeconds(token.createdAtMs),
-    expiresAt: time(token.expiresAtMs),
-    revokedAt: time(token.revokedAtMs),
-    createdBy: token.createdBy,
-    lastUsedAt: time(token.lastUsedAtMs),
-    state: tokenState(token, Date.now()),
-  };
-}
-
 /** The state, and since or until when. */
-function stateText({ state, revokedAt, expiresAt }: TokenRowJson, time: (iso: string) => string): string {
+function stateText({ state, revokedAt, expiresAt }: TokenJson, time: (iso: string) => string): string {
   const at = revokedAt ?? expiresAt;
-  if (at === null) return state;
+  if (at === undefined) return state;
   return state === "live" ? `live until ${time(at)}` : `${state} ${time(at)}`;
+}
+
+function presentTokens(tokens: readonly Token[]): TokenJson[] {
+  const nowMs = Date.now();
+  return tokens.map((token) => presentToken(token, nowMs));
 }

@@ -1,8 +1,7 @@
-import { type AuditEntry, type AuditPage, type AuditTrail, auditActions } from "../access/audit.ts";
+import { type AuditPage, type AuditTrail, auditActions, presentAuditEntry } from "../access/audit.ts";
 import { type Route, route } from "../http/route.ts";
-import { isoTime } from "../text/time.ts";
 import { orWrongParameter, readChoice, readCount, readQuery, readText, readTime } from "./parameters.ts";
-import type { AuditEntryJson, AuditPageJson } from "./responses.ts";
+import type { AuditPageJson } from "./responses.ts";
 
 const limitDefault = 100;
 const limitMax = 1000;
@@ -25,8 +24,4 @@ export function auditRoute(audit: AuditTrail): Route {
 
 function presentAuditPage({ entries, next }: AuditPage): AuditPageJson {
   return { entries: entries.map(presentAuditEntry), next };
-}
-
-function presentAuditEntry({ atMs, actor, address, action, subject, detail }: AuditEntry): AuditEntryJson {
-  return { at: isoTime(atMs), actor, address, action, subject, detail };
 }

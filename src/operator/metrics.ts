@@ -1,6 +1,6 @@
 import { readdir } from "node:fs/promises";
 import packageFile from "../../package.json" with { type: "json" };
-import { tokenState } from "../access/tokens.ts";
+import { tokenState } from "../access/token.ts";
 import { catalogue, type ErrorKind, publicKinds } from "../http/error-catalogue.ts";
 import type { Readiness } from "../http/health.ts";
 import { type Route, route } from "../http/route.ts";

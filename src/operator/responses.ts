@@ -1,8 +1,11 @@
 // The JSON that the operator API responds with. The console imports these types, so that a field that is renamed here fails its
 // type check. JSON omits what is undefined. Whatever may exceed 2^53 is a decimal string, because JavaScript would round it.
-import type { AuditAction } from "../access/audit.ts";
+import type { AuditEntryJson } from "../access/audit.ts";
 import type { Scope } from "../access/scopes.ts";
+import type { TokenJson } from "../access/token.ts";
 import type { StoredPlantJson } from "../files/plant-json.ts";
+
+export type { AuditEntryJson, TokenJson };
 
 /** GET /api/me, and POST /api/sign-in. */
 export interface CallerJson {
@@ -161,18 +164,6 @@ export interface TokensJson {
   readonly tokens: readonly TokenJson[];
 }
 
-export interface TokenJson {
-  readonly id: string;
-  readonly name: string;
-  readonly scopes: readonly Scope[];
-  readonly createdAt: string;
-  readonly expiresAt: string | undefined;
-  readonly revokedAt: string | undefined;
-  readonly createdBy: string;
-  readonly lastUsedAt: string | undefined;
-  readonly state: "live" | "expired" | "revoked";
-}
-
 /** POST /api/tokens, and POST /api/tokens/{id}/rotate: a token with its secret, which no other response has. */
 export interface MintedTokenJson {
   readonly token: TokenJson;
@@ -190,16 +181,6 @@ export interface RevokedTokenJson {
 export interface AuditPageJson {
   readonly entries: readonly AuditEntryJson[];
   readonly next: string | undefined;
-}
-
-export interface AuditEntryJson {
-  readonly at: string;
-  readonly actor: string;
-  readonly action: AuditAction;
-  readonly subject: string;
-  /** Undefined if it was done on the command line. */
-  readonly address: string | undefined;
-  readonly detail: string;
 }
 
 /** GET /api/settings. */

@@ -1,15 +1,14 @@
 import type { Origin } from "../access/audit.ts";
 import type { Caller } from "../access/gate.ts";
 import { isScope, type Scope, scopes, scopesDefault } from "../access/scopes.ts";
+import { presentToken, type Token } from "../access/token.ts";
 import type { TokenUpkeep } from "../access/token-upkeep.ts";
 import {
   createToken,
   overlapMsDefault,
   revokeTokens,
   rotateToken,
-  type Token,
   type TokenStore,
-  tokenState,
 } from "../access/tokens.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
@@ -25,7 +24,7 @@ import {
   type SentValues,
   wrongValueError,
 } from "./parameters.ts";
-import type { MintedTokenJson, RevokedTokenJson, TokenJson, TokensJson } from "./responses.ts";
+import type { MintedTokenJson, RevokedTokenJson, TokensJson } from "./responses.ts";
 
 const quotedIdCharactersMax = 50;
 // A JWT expires within minutes or hours, too soon for the tokens that its holder creates.
@@ -78,21 +77,6 @@ export function tokenRoutes(tokens: TokenStore, tokenUpkeep: TokenUpkeep): reado
 
 function presentMinted(token: Token, secret: string, oldUntil: string | undefined): MintedTokenJson {
   return { token: presentToken(token, Date.now()), secret, oldUntil };
-}
-
-function presentToken(token: Token, nowMs: number): TokenJson {
-  const { id, name, createdAtMs, expiresAtMs, revokedAtMs, createdBy, lastUsedAtMs } = token;
-  return {
-    id,
-    name,
-    scopes: token.scopes,
-    createdAt: isoTime(createdAtMs),
-    expiresAt: isoTime(expiresAtMs),
-    revokedAt: isoTime(revokedAtMs),
-    createdBy,
-    lastUsedAt: isoTime(lastUsedAtMs),
-    state: tokenState(token, nowMs),
-  };
 }
 
 function originOf({ address }: Exchange, { name }: Caller): Origin {

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { fake } from "../../test/support/fake.ts";
-import type { Token, TokenStore } from "../access/tokens.ts";
+import type { Token } from "../access/token.ts";
+import type { TokenStore } from "../access/tokens.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import { copyStore } from "./copy-store.ts";
 import type { ReadableStore, Store } from "./store.ts";

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { AuditEntry } from "../access/audit.ts";
 import { localOrigin } from "../access/local-user.ts";
-import type { Token } from "../access/tokens.ts";
+import type { Token } from "../access/token.ts";
 import { pagesOf, plantToStore, type StoredPlant } from "../plants/plant-archive.ts";
 import type { OnStep } from "../plants/plant-backups.ts";
 import type { ReadableStore, Store } from "./store.ts";

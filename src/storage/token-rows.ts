@@ -1,6 +1,7 @@
 // The rows of tokens: both engines have the same columns.
 import { isScope } from "../access/scopes.ts";
-import { type Token, TokenProblem } from "../access/tokens.ts";
+import type { Token } from "../access/token.ts";
+import { TokenProblem } from "../access/tokens.ts";
 
 /** The columns of the table tokens, in the order of `tokenValues` and `tokenFrom`. */
 export const tokenColumns =

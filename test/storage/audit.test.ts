@@ -1,7 +1,8 @@
 // What every store does with the audit trail, on each engine: its pages and filters, and that no change goes without an entry.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { AuditEntry, AuditFilter } from "../../src/access/audit.ts";
-import type { Token, TokenStore } from "../../src/access/tokens.ts";
+import type { Token } from "../../src/access/token.ts";
+import type { TokenStore } from "../../src/access/tokens.ts";
 import { CursorProblem } from "../../src/plants/plant-archive.ts";
 import type { Store } from "../../src/storage/store.ts";
 import { onEveryEngine } from "../support/engines.ts";

@@ -1,6 +1,7 @@
 // What every store does with tokens, on each engine: how they are added, changed, rotated and named, even by several processes.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { createToken, type Token, TokenProblem, type TokenStore } from "../../src/access/tokens.ts";
+import type { Token } from "../../src/access/token.ts";
+import { createToken, TokenProblem, type TokenStore } from "../../src/access/tokens.ts";
 import type { Store } from "../../src/storage/store.ts";
 import { onEveryEngine, onServer } from "../support/engines.ts";
 import { auditEntry, openStoreAt, openTokensAt, testToken } from "../support/open-engine-store.ts";

@@ -1,6 +1,6 @@
 import { Gate } from "../../src/access/gate.ts";
+import type { Token } from "../../src/access/token.ts";
 import { digestOf, mintSecret } from "../../src/access/token-secret.ts";
-import type { Token } from "../../src/access/tokens.ts";
 
 export const secret = mintSecret();
 export const token: Token = {

@@ -1,6 +1,6 @@
 // Stores of any engine, opened as a service or a command opens them, and what the tests of stores put in and ask for.
 import type { AuditEntry } from "../../src/access/audit.ts";
-import type { Token } from "../../src/access/tokens.ts";
+import type { Token } from "../../src/access/token.ts";
 import type { PageRequest } from "../../src/plants/plant-archive.ts";
 import { openStore, openTokens } from "../../src/storage/open-store.ts";
 import type { Store } from "../../src/storage/store.ts";

@@ -1,7 +1,8 @@
 // The tokens of all nodes. A change and its entry in the audit trail are one transaction. Of two processes that change tokens at
 // the same time, the second waits for the first, and then reads what it stored.
 import type { AuditEntry } from "../../access/audit.ts";
-import { isLive, type Token, type TokenStore, type TokenUse } from "../../access/tokens.ts";
+import { isLive, type Token } from "../../access/token.ts";
+import type { TokenStore, TokenUse } from "../../access/tokens.ts";
 import { int64Max } from "../../plants/int64.ts";
 import { nameInUseProblem, notLiveProblem, tokenColumns, tokenFrom, tokenValues } from "../token-rows.ts";
 import type { ConnectionPool } from "./connection-pool.ts";

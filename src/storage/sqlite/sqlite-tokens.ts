@@ -1,6 +1,7 @@
 import type { Database } from "bun:sqlite";
 import type { AuditEntry } from "../../access/audit.ts";
-import type { Token, TokenStore, TokenUse } from "../../access/tokens.ts";
+import type { Token } from "../../access/token.ts";
+import type { TokenStore, TokenUse } from "../../access/tokens.ts";
 import { nameInUseProblem, notLiveProblem, tokenColumns, tokenFrom, tokenValues } from "../token-rows.ts";
 import { readPragma } from "./data-file/connect.ts";
 import { realDataFile, refuseMissingFile } from "./data-file/data-file-path.ts";
