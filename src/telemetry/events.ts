@@ -14,7 +14,7 @@ const expiry = (atMs: number): LogFields => ({ "tls.server.not_after": isoTime(a
 
 /** What is only logged. */
 const loggedEvents = {
-  // Requests
+  // Requests, tokens and the overview
   answered: row("info", "answered", (fields: LogFields) => fields),
   tokensChanged: row("debug", "tokens reloaded", (count: number) => ({ "plant_store.token_count": count })),
   tokensUnreadable: row("error", "tokens could not be read; keeping the known ones", because),
