@@ -185,7 +185,11 @@ test.each([
   ],
   ["only the terminal measures text with Bun", /\bBun\.(?:stringWidth|sliceAnsi)/, /^cli\/terminal\.ts$/],
   ["only storage/postgres/ imports PostgreSQL's driver", /from "pg"/, /^storage\/postgres\//],
-  ["only plants/ throws a Refusal; the others get it as a value", /\bthrow\b.*\bRefusal\b/, /^plants\//],
+  [
+    "only plants/ and handlers throw a Refusal",
+    /\bthrow\b.*\bRefusal\b/,
+    /^(?:plants|http|public|operator)\//,
+  ],
 ])("%s", (_, pattern, allowed) => {
   const offenders = code.filter(({ path, text }) => !allowed.test(path) && pattern.test(text));
   expect(offenders.map(({ path }) => path)).toEqual([]);

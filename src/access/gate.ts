@@ -79,7 +79,7 @@ export class Gate {
     this.#cached.clear();
   }
 
-  /** Returns `unverified` for a JWT that has not passed before: then `verify` decides. */
+  /** Returns `unverified` for a JWT that has not passed before: then `decide` verifies it. */
   admit(authorization: string | undefined, scope: Scope, nowMs: number): Caller | Denied | "unverified" {
     if (authorization === undefined) return "no-credentials";
     const caller = this.#cached.get(authorization) ?? this.#lookUp(authorization, nowMs);
@@ -99,33 +99,27 @@ export class Gate {
     return typeof caller === "string" ? undefined : caller;
   }
 
-  /** Verifies credentials that `admit` calls unverified, if someone still waits for it when their turn comes. */
-  async verify(authorization: string, scope: Scope, isAwaited: () => boolean): Promise<Caller | Denied> {
+  /** Like `admit`, but a JWT that is unverified is verified first, if the client still waits for it when its turn comes. */
+  decide(
+    authorization: string | undefined,
+    scope: Scope,
+    client: { readonly isOpen: boolean },
+  ): Caller | Denied | Promise<Caller | Denied> {
+    const caller = this.admit(authorization, scope, Date.now());
+    return caller === "unverified" ? this.#verify(authorization ?? "", scope, client) : caller;
+  }
+
+  async #verify(
+    authorization: string,
+    scope: Scope,
+    client: { readonly isOpen: boolean },
+  ): Promise<Caller | Denied> {
     const jwt = bearer.exec(authorization)?.[1] ?? "";
-    const verified = await this.#jwts?.verify(jwt, isAwaited);
+    const verified = await this.#jwts?.verify(jwt, () => client.isOpen);
     if (typeof verified === "string") return verified;
-    return this.admitVerified(authorization, scope, Date.now());
-  }
-
-  /** Like `admit`, where nobody can wait for `verify`: a JWT that needs it counts as one whose issuer is unavailable. */
-  admitVerified(authorization: string | undefined, scope: Scope, nowMs: number): Caller | Denied {
-    const caller = this.admit(authorization, scope, nowMs);
+    const caller = this.admit(authorization, scope, Date.now());
+    // The provider's keys have changed meanwhile.
     return caller === "unverified" ? "issuer-unavailable" : caller;
-  }
-
-  /** Returns a function that says whether the same credentials are still admitted, for a response that takes long. */
-  watch(authorization: string | undefined, scope: Scope): () => boolean {
-    let isAllowed = true;
-    const decide = (caller: Caller | Denied): void => {
-      isAllowed = typeof caller !== "string";
-    };
-    return () => {
-      const caller = this.admit(authorization, scope, Date.now());
-      // The provider's keys have changed meanwhile; a later call knows the result.
-      if (caller === "unverified") void this.verify(authorization ?? "", scope, () => true).then(decide);
-      else decide(caller);
-      return isAllowed;
-    };
   }
 
   #admitOnly(tokens: readonly Token[]): void {

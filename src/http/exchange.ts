@@ -2,17 +2,18 @@ import type { Caller, Denied, Gate } from "../access/gate.ts";
 import type { Scope } from "../access/scopes.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
 import { canonicalAddress } from "../system/ip-address.ts";
-import type { RequestOutcome } from "../telemetry/metrics.ts";
-import { formatJson } from "../text/json-text.ts";
-import { acceptPattern } from "./accept-pattern.ts";
+import type { Events } from "../telemetry/events.ts";
+import type { ListenerName, RequestOutcome } from "../telemetry/metrics.ts";
 import type { ClientAddresses } from "./client-address.ts";
 import type { Cors } from "./cors.ts";
-import { catalogue, type ErrorKind, outcomeOf, recordedMessage, statusOf } from "./error-catalogue.ts";
-import { BodyNotReceived, deniedError, HttpError } from "./http-error.ts";
+import type { DelayedReplies } from "./delayed-replies.ts";
+import { catalogue, recordedMessage } from "./error-catalogue.ts";
+import { type LoggedRequests, requestFields, requestIdFields } from "./log-fields.ts";
+import { denial, Refusal } from "./refusal.ts";
+import { type Pieces, type Refused, type Reply, refuse } from "./reply.ts";
 import type { RequestIds } from "./request-ids.ts";
-import type { LoggedRequest, RequestLog } from "./request-log.ts";
 import type { ResponseDate } from "./response-date.ts";
-import { formatHead, noHeaders, type ResponseHeaders } from "./response-head.ts";
+import { formatHead } from "./response-head.ts";
 import type { OpenStreams, StreamedResponse } from "./streaming.ts";
 import type { BodyReceiver } from "./wire/body.ts";
 import type { Connection } from "./wire/connection.ts";
@@ -21,12 +22,15 @@ import type { WireFault } from "./wire/wire-fault.ts";
 
 /** What all exchanges of a listener share. */
 export interface SharedByExchanges {
+  readonly listener: ListenerName;
+  readonly logRequests: LoggedRequests;
   readonly gate: Gate;
-  readonly log: RequestLog;
+  readonly events: Events;
   readonly date: ResponseDate;
   readonly requestIds: RequestIds;
   readonly addresses: ClientAddresses;
   readonly streams: OpenStreams;
+  readonly delayed: DelayedReplies;
   /** Undefined if no other origin may call. */
   readonly cors: Cors | undefined;
   readonly secretPaths: readonly SecretPath[];
@@ -49,12 +53,15 @@ export interface BodyHandler {
   bodyNotReceived?(): void;
 }
 
-const retryAfterSeconds = "1";
-const streamStatus = 200;
-const acceptsHtml = acceptPattern("text/html");
+/** What a handler may throw if there is no one left to respond to. */
+export const clientGone = new Error("the client is gone");
 
-/** One request and its response. Every response is built here, so none leaves without the headers that all must carry. */
-export class Exchange implements BodyReceiver, LoggedRequest {
+const streamStatus = 200;
+// With a weight of 0 it is not acceptable (RFC 9110, 12.4.2).
+const acceptsHtml = /(?:^|,)\s*text\/html\s*(?=$|[,;])(?![^,]*;\s*q=0(?:\.0*)?\s*(?:$|[,;]))/i;
+
+/** One request and its response. Every response leaves by `send`, so none does without the headers that all must carry. */
+export class Exchange implements BodyReceiver {
   /** Undefined if what arrived was not an HTTP request. */
   readonly head: Head | undefined;
   readonly requestId: string;
@@ -64,8 +71,9 @@ export class Exchange implements BodyReceiver, LoggedRequest {
   readonly #connection: Connection;
   readonly #shared: SharedByExchanges;
   #caller: Caller | undefined;
-  /** The scope that the gate accepted the caller for. */
+  /** The scope and the credentials that the gate accepted the caller for. */
   #scope: Scope | undefined;
+  #authorization: string | undefined;
   #bodyHandler: BodyHandler | undefined;
   /** Whether the body is still arriving after it was asked for: the token may be revoked meanwhile. */
   #bodyIsLate = false;
@@ -141,11 +149,30 @@ export class Exchange implements BodyReceiver, LoggedRequest {
     return this.#connection.isOpen;
   }
 
-  /** The gate has accepted the caller: for this scope, or by the link in the path, which needs none. */
-  acceptCaller(caller: Caller, scope: Scope | undefined): void {
+  /** The gate has accepted these credentials for the scope: those of the request, or those with which its link was made. */
+  accept(caller: Caller, scope: Scope, authorization: string | undefined): void {
     this.#caller = caller;
     this.#scope = scope;
+    this.#authorization = authorization;
     this.#connection.becomeAdmitted();
+  }
+
+  /** The credentials are known, although they lack the scope; for the log. */
+  identify(caller: Caller | undefined): void {
+    this.#caller = caller;
+  }
+
+  /**
+   * Asks the gate about the caller again, since its token may have been revoked or have expired meanwhile: at once, unless a JWT has
+   * to be verified again. Undefined if it still accepts the caller, or if anyone may do this.
+   */
+  recheck(): Refusal | undefined | Promise<Refusal | undefined> {
+    const scope = this.#scope;
+    if (scope === undefined) return undefined;
+    const refusalOf = (decided: Caller | Denied) =>
+      typeof decided === "string" ? denial(decided, scope) : undefined;
+    const decided = this.#shared.gate.decide(this.#authorization, scope, this);
+    return decided instanceof Promise ? decided.then(refusalOf) : refusalOf(decided);
   }
 
   // Its body.
@@ -153,10 +180,10 @@ export class Exchange implements BodyReceiver, LoggedRequest {
   /**
    * Takes a handler and returns no promise: on the path of POST /plants, an await costs a tenth of the rate. `bytesMax` replaces
    * the listener's own limit.
-   * @throws HttpError the body is encoded, such as compressed.
+   * @throws Refusal the body is encoded, such as compressed.
    */
   readBody(handler: BodyHandler, bytesMax?: number): void {
-    if (this.header("content-encoding") !== undefined) throw new HttpError("encoded-body");
+    if (this.header("content-encoding") !== undefined) throw new Refusal("encoded-body");
     this.#bodyHandler = handler;
     this.#connection.readBody(this, bytesMax);
     // A body that had arrived with its head has been handled by now.
@@ -164,15 +191,15 @@ export class Exchange implements BodyReceiver, LoggedRequest {
   }
 
   /**
-   * Like `readBody`, with a promise of the whole body.
-   * @throws HttpError the body is encoded, such as compressed.
-   * @throws BodyNotReceived whichever way the request ended, so that a handler can undo what it began.
+   * Like `readBody`, with a promise of the whole body. It rejects whichever way the request ended, so that a handler can undo what
+   * it began; `fail` lets that pass.
+   * @throws Refusal the body is encoded, such as compressed.
    */
   async receiveBody(bytesMax?: number): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       const handler: BodyHandler = {
         bodyReceived: (bytes, start, end) => resolve(bytes.subarray(start, end)),
-        bodyNotReceived: () => reject(new BodyNotReceived()),
+        bodyNotReceived: () => reject(clientGone),
       };
       this.readBody(handler, bytesMax);
     });
@@ -181,12 +208,13 @@ export class Exchange implements BodyReceiver, LoggedRequest {
   /** Called by the connection. */
   bodyReceived(bytes: Buffer, start: number, end: number): void {
     try {
-      // The token of the request may have been revoked while the body was arriving.
-      const isDenied = this.#bodyIsLate && this.#denyIfRevoked();
-      if (isDenied) this.#bodyHandler?.bodyNotReceived?.();
-      else this.#bodyHandler?.bodyReceived(bytes, start, end);
+      const refusal = this.#bodyIsLate ? this.recheck() : undefined;
+      if (!(refusal instanceof Promise)) return this.#handleBody(refusal, bytes, start, end);
+      refusal
+        .then((decided) => this.#handleBody(decided, bytes, start, end))
+        .catch((error) => this.fail(error));
     } catch (error) {
-      this.respondToThrown(error);
+      this.fail(error);
     }
   }
 
@@ -196,215 +224,158 @@ export class Exchange implements BodyReceiver, LoggedRequest {
     this.#bodyHandler?.bodyNotReceived?.();
   }
 
-  /** Denies the request if the gate no longer accepts the caller. Returns whether it has denied it. */
-  #denyIfRevoked(): boolean {
-    if (this.#scope === undefined) return false;
-    // If the provider's keys have changed since, nobody waits for another verification here.
-    const caller = this.#shared.gate.admitVerified(this.header("authorization"), this.#scope, Date.now());
-    if (typeof caller !== "string") return false;
-    this.deny(caller, this.#scope);
-    return true;
+  #handleBody(refusal: Refusal | undefined, bytes: Buffer, start: number, end: number): void {
+    if (refusal === undefined) return this.#bodyHandler?.bodyReceived(bytes, start, end);
+    this.send(refuse(refusal));
+    this.#bodyHandler?.bodyNotReceived?.();
   }
 
-  // What a handler responds with.
+  // Its response.
 
-  respondJson(body: unknown, status = 200): void {
-    this.#send(status, "application/json", noHeaders, formatJson(body), "other");
+  /** Sends the response: every one leaves here. After the first, a refusal only marks a stream as incomplete. */
+  send(reply: Reply): void {
+    const { refusal, body } = reply;
+    if (refusal?.cause !== undefined)
+      this.#shared.events.internalError(() => requestIdFields(this), refusal.cause);
+    if (this.#hasResponded) return this.#cutOff(refusal);
+    if (typeof body === "string") this.#sendText(reply, body);
+    else if (body instanceof Uint8Array) this.#sendBytes(reply, body);
+    else this.#sendPieces(reply, body);
   }
 
-  respond(
-    contentType: string,
-    body: string | Uint8Array,
-    headers: ResponseHeaders = noHeaders,
-    outcome: RequestOutcome = "other",
-  ): void {
-    this.#send(200, contentType, headers, body, outcome);
-  }
-
-  redirect(location: string): void {
-    this.#send(303, "text/plain", { Location: location, Vary: "Accept" }, `See ${location}\n`, "other");
-  }
-
-  /**
-   * Starts a response that is sent piece by piece; it is aborted once it is no longer allowed. Undefined if only the head
-   * was asked for, which is then complete.
-   * @throws HttpError once the drain has begun.
-   */
-  stream(
-    contentType: string,
-    headers: ResponseHeaders,
-    isAllowed: () => boolean,
-  ): StreamedResponse | undefined {
-    this.refuseWhileDraining();
-    const isChunked = this.head?.isHttp11 === true;
-    const framing = isChunked ? "Transfer-Encoding: chunked" : undefined;
-    const nowMs = this.#observeDuration("other");
-    const head = this.#formatHead(streamStatus, contentType, headers, framing, nowMs);
-    this.#hasResponded = true;
-    this.#shared.log.answered(this, streamStatus);
-    if (this.method === "HEAD") {
-      this.#connection.send(head, head.length);
-      return undefined;
-    }
-    this.#stream = this.#shared.streams.start(this.#connection, isChunked, isAllowed);
-    this.#connection.stream(head, this.#stream);
-    return this.#stream;
-  }
-
-  // Errors that a handler or the router responds with.
-
-  /** The message defaults to the catalogue's. */
-  respondError(
-    kind: ErrorKind,
-    message = catalogue[kind].example,
-    headers: ResponseHeaders = noHeaders,
-  ): void {
-    const allHeaders = statusOf(kind) === 503 ? { "Retry-After": retryAfterSeconds, ...headers } : headers;
-    const body = { error: catalogue[kind].error, message };
-    this.#sendError(kind, message, "application/json", formatJson(body), allHeaders);
-  }
-
-  /** What a health check gets in place of 200. It looks like an error, but nobody was refused, and nothing has failed. */
-  respondUnready(kind: "store-unavailable" | "closing"): void {
-    const status = statusOf(kind);
-    const { error, example: message } = catalogue[kind];
-    const headers = { "Retry-After": retryAfterSeconds };
-    this.#shared.log.answered(this, status);
-    this.#send(status, "application/json", headers, formatJson({ error, message }), "other");
-  }
-
-  /** An error whose body is not an Error: a page for a browser. */
-  respondErrorPage(
-    kind: ErrorKind,
-    contentType: string,
-    body: string | Uint8Array,
-    headers: ResponseHeaders,
-  ): void {
-    this.#sendError(kind, catalogue[kind].example, contentType, body, headers);
-  }
-
-  /** An error whose reason is for the log alone. */
-  respondInternalError(reason: unknown): void {
-    this.#shared.log.internalError(this, reason);
-    this.respondError("internal-error");
-  }
-
-  /** The caller may not do this. */
-  deny(reason: Denied, scope: Scope): void {
-    // The credentials are known, so the log names the caller.
-    if (reason === "lacks-scope") this.#caller = this.#shared.gate.identify(this.header("authorization"));
-    const { kind, message, headers } = deniedError(reason, scope, this.header("authorization"));
-    this.respondError(kind, message, headers);
-  }
-
-  // What the listener responds with, in place of a handler.
-
-  /** What arrived cannot be read. */
-  respondToFault({ kind, message }: WireFault): void {
-    if (kind === "not-http" || kind === "head-too-large") this.#connection.becomeStranger();
-    this.respondError(kind, message);
+  /** Sends the response after that time, or at once when the listener drains. Never if the client goes before. */
+  sendLater(reply: Reply, delayMs: number): void {
+    this.#shared.delayed.add(this.#connection, delayMs, () => {
+      try {
+        this.send(reply);
+      } catch (error) {
+        this.fail(error);
+      }
+    });
   }
 
   /** Responds to what a handler threw. Never throws itself: that would end the process. */
-  respondToThrown(error: unknown): void {
+  fail(error: unknown): void {
     try {
-      if (error instanceof BodyNotReceived) return;
-      if (error instanceof HttpError) return this.respondError(error.kind, error.message, error.headers);
+      if (error === clientGone) return;
+      if (error instanceof Refusal) return this.send(refuse(error));
       if (error instanceof StoreUnavailable)
-        return this.respondError("store-unavailable", "The store cannot be reached right now.");
+        return this.send(
+          refuse({ kind: "store-unavailable", message: "The store cannot be reached right now." }),
+        );
       // The failure may have left the connection in the middle of a request.
-      this.closeAfterResponse();
-      this.respondInternalError(error);
+      this.#connection.closeAfterResponse();
+      this.send(refuse({ kind: "internal-error", cause: error }));
     } catch (failure) {
-      this.#shared.log.internalError(this, failure);
+      this.#shared.events.internalError(() => requestIdFields(this), failure);
       this.#connection.close();
     }
   }
 
-  // Closing the connection, and refusing work during a drain.
-
-  /** The connection closes after the response, whichever it is. */
-  closeAfterResponse(): void {
-    this.#connection.closeAfterResponse();
+  /** What arrived cannot be read. */
+  respondToFault(fault: WireFault): void {
+    if (fault.kind === "not-http" || fault.kind === "head-too-large") this.#connection.becomeStranger();
+    this.send(refuse(fault));
   }
 
   /**
    * Called before work that may take long, and before each step of it: a stop does not wait for such work.
-   * @throws HttpError once the drain has begun.
+   * @throws Refusal once the drain has begun.
    */
   refuseWhileDraining(): void {
     if (!this.#shared.streams.isDraining) return;
-    this.closeAfterResponse();
-    throw new HttpError("closing");
+    this.#connection.closeAfterResponse();
+    throw new Refusal("closing");
   }
 
-  // How every response is sent.
+  // What the head of the response says.
 
-  #sendError(
-    kind: ErrorKind,
-    message: string,
-    contentType: string,
-    body: string | Uint8Array,
-    headers: ResponseHeaders,
-  ): void {
-    if (this.#hasResponded) return this.#cutOff(kind);
-    const status = statusOf(kind);
+  /** Whether the connection closes after this response. */
+  get isLast(): boolean {
+    return this.#connection.isLastResponse;
+  }
+
+  /** The headers for a page of another origin, as whole lines; empty if there are none. */
+  get corsLines(): string {
+    return this.#shared.cors?.headerLines(this.header("origin")) ?? "";
+  }
+
+  // How it is sent.
+
+  #sendText(reply: Reply, body: string): void {
+    const bodyBytes = Buffer.byteLength(body);
+    const head = this.#begin(reply, `Content-Length: ${bodyBytes}`);
+    // The head is ASCII, so it has as many bytes as characters.
+    if (this.method === "HEAD") this.#connection.send(head, head.length);
+    else this.#connection.send(head + body, head.length + bodyBytes);
+  }
+
+  #sendBytes(reply: Reply, body: Uint8Array): void {
+    const head = this.#begin(reply, `Content-Length: ${body.length}`);
+    if (this.method === "HEAD") this.#connection.send(head, head.length);
+    else this.#connection.send(Buffer.concat([Buffer.from(head), body]), head.length + body.length);
+  }
+
+  #sendPieces(reply: Reply, pieces: Pieces): void {
+    this.refuseWhileDraining();
+    const isChunked = this.head?.isHttp11 === true;
+    const head = this.#begin(reply, isChunked ? "Transfer-Encoding: chunked" : undefined);
+    if (this.method === "HEAD") return this.#connection.send(head, head.length);
+    const mayContinue = async () => (await this.recheck()) === undefined;
+    this.#stream = this.#shared.streams.start(this.#connection, isChunked, mayContinue);
+    this.#connection.stream(head, this.#stream);
+    this.#stream.writeAll(pieces).catch((error) => this.fail(error));
+  }
+
+  /** From here on the request counts as answered. Returns the head of the response. */
+  #begin(reply: Reply, framing: string | undefined): string {
+    this.#hasResponded = true;
+    const { status, outcome, refusal } = reply;
+    const { events, date, logRequests } = this.#shared;
+    if (refusal !== undefined) this.#recordRefusal(status, refusal);
+    // Before the client can have the response, so that the metrics already include it.
+    const nowMs = this.#observeDuration(outcome);
+    if (refusal === undefined && logRequests === "all")
+      events.answered(requestFields(this, status, undefined, nowMs - this.startedMs));
+    return formatHead(reply, this, date.at(nowMs), framing);
+  }
+
+  /** Counts every refusal, logged or not. */
+  #recordRefusal(status: number, { kind, message }: Refused): void {
     if (status === 401 || status === 403) this.#connection.becomeStranger();
-    this.#shared.log.errorSent(this, status, catalogue[kind].error, recordedMessage(kind, message));
-    this.#send(status, contentType, headers, body, outcomeOf(kind));
+    const { listener, events, logRequests } = this.#shared;
+    const { error, example } = catalogue[kind];
+    const token = this.#caller?.name;
+    events.errorSent({
+      listener,
+      error,
+      token,
+      address: token === undefined ? this.network : undefined,
+      message: recordedMessage(kind, message ?? example),
+      requestId: this.requestId,
+    });
+    if (logRequests === "none") return;
+    const fields = () => requestFields(this, status, error, undefined);
+    if (status >= 500) events.failed(fields);
+    else events.refused(fields);
   }
 
-  /** Too late for another response: a stream that is not complete yet can only be marked as incomplete. */
-  #cutOff(kind: ErrorKind): void {
-    if (this.#stream?.isOpen !== true) return;
-    this.#shared.log.cutOff(this, streamStatus, catalogue[kind].error);
+  /** Too late for another response. The error of a stream that was incomplete is logged, and not counted: none was sent. */
+  #cutOff(refusal: Refused | undefined): void {
+    if (refusal === undefined || this.#stream?.isOpen !== true) return;
+    const { error } = catalogue[refusal.kind];
+    if (this.#shared.logRequests !== "none")
+      this.#shared.events.failed(() => requestFields(this, streamStatus, error, undefined));
     this.#stream.abort();
   }
 
-  #send(
-    status: number,
-    contentType: string,
-    headers: ResponseHeaders,
-    body: string | Uint8Array,
-    outcome: RequestOutcome,
-  ): void {
-    if (this.#hasResponded) return;
-    this.#hasResponded = true;
-    const isText = typeof body === "string";
-    const bodyBytes = isText ? Buffer.byteLength(body) : body.length;
-    const nowMs = this.#observeDuration(outcome);
-    const head = this.#formatHead(status, contentType, headers, `Content-Length: ${bodyBytes}`, nowMs);
-    if (status < 400) this.#shared.log.answered(this, status);
-    // The head is ASCII, so it has as many bytes as characters.
-    if (this.method === "HEAD") this.#connection.send(head, head.length);
-    else if (isText) this.#connection.send(head + body, head.length + bodyBytes);
-    else this.#connection.send(Buffer.concat([Buffer.from(head), body]), head.length + bodyBytes);
-  }
-
-  /** Called before the client can have the response, so that the metrics already include it. Returns the time. */
+  /** The metrics have the durations of the public listener. Returns the time. */
   #observeDuration(outcome: RequestOutcome): number {
     const nowMs = performance.now();
+    const { listener, events } = this.#shared;
     // What is not a request has no duration.
-    if (this.head !== undefined) this.#shared.log.observeDuration(outcome, nowMs - this.startedMs);
+    if (this.head !== undefined && listener === "public")
+      events.requestTimed(outcome, nowMs - this.startedMs);
     return nowMs;
-  }
-
-  #formatHead(
-    status: number,
-    contentType: string,
-    headers: ResponseHeaders,
-    framing: string | undefined,
-    nowMs: number,
-  ): string {
-    return formatHead({
-      status,
-      contentType,
-      requestId: this.requestId,
-      headers,
-      corsLines: this.#shared.cors?.headerLines(this.header("origin")) ?? "",
-      isLast: this.#connection.isLastResponse,
-      date: this.#shared.date.at(nowMs),
-      framing,
-    });
   }
 }

@@ -1,5 +1,6 @@
 import type { Gate } from "../access/gate.ts";
 import type { Intake } from "../plants/intake.ts";
+import { json, unready } from "./reply.ts";
 import { type Route, route } from "./route.ts";
 
 export type ReadinessState = "ready" | "closing" | "store-unavailable";
@@ -30,11 +31,10 @@ export class Readiness {
 export function healthRoutes(readiness: Readiness): readonly Route[] {
   return [
     // It says that the process runs and responds, and nothing about the store.
-    route("GET", "/livez", "none", (exchange) => exchange.respondJson({ status: "live" })),
-    route("GET", "/readyz", "none", async (exchange) => {
+    route("GET", "/livez", "none", () => json({ status: "live" })),
+    route("GET", "/readyz", "none", async () => {
       const status = await readiness.check();
-      if (status === "ready") exchange.respondJson({ status });
-      else exchange.respondUnready(status);
+      return status === "ready" ? json({ status }) : unready(status);
     }),
   ];
 }

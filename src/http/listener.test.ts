@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { eventually } from "../../test/support/eventually.ts";
 import { fake } from "../../test/support/fake.ts";
+import { token, secret as tokenSecret } from "../../test/support/gate.ts";
 import { sendRaw, untilContinue } from "../../test/support/raw-http.ts";
 import { startListener } from "../../test/support/test-listener.ts";
 import { Gate } from "../access/gate.ts";
@@ -10,8 +11,9 @@ import type { JwtCaller } from "../access/provider-keys.ts";
 import { digestOf } from "../access/token-secret.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
 import { refusalsOf } from "../telemetry/metrics.ts";
+import type { Exchange } from "./exchange.ts";
+import { json, refuse, stream } from "./reply.ts";
 import { route } from "./route.ts";
-import type { StreamedResponse } from "./streaming.ts";
 
 const secret = "a-preset-token-of-my-own";
 const otherSecret = "a-token-of-another-scope";
@@ -21,13 +23,14 @@ const jwt = "eyJ.eyJ.signature";
 function start() {
   let welcomed = 0;
   const routes = [
-    route("GET", "/", "operator", (exchange) => {
+    route("GET", "/", "operator", () => {
       welcomed++;
-      exchange.respondJson("welcome");
+      return json("welcome");
     }),
-    route("POST", "/", "operator", (exchange) =>
-      exchange.readBody({ bodyReceived: () => exchange.respondJson("stored") }),
-    ),
+    route("POST", "/", "operator", (exchange) => {
+      exchange.readBody({ bodyReceived: () => exchange.send(json("stored")) });
+      return undefined;
+    }),
   ];
   const preset = { name: "preset", scopes: ["operator"] as const, expiresAtMs: undefined };
   const jwtCaller: JwtCaller = {
@@ -109,7 +112,22 @@ describe("a body whose JWT was accepted with the head", () => {
   };
   test.each<[string, (started: Started) => void, string]>([
     ["is received", () => {}, "stored"],
-    ["is to be sent again if the keys changed", (started) => forget(started, true), '"error":50304'],
+    [
+      "is received once the JWT has been verified with keys that changed",
+      (started) => {
+        forget(started, true);
+        started.jwts.isAccepted = true;
+      },
+      "stored",
+    ],
+    [
+      "is to be sent again if that cannot be verified",
+      (started) => {
+        forget(started, true);
+        started.decide("issuer-unavailable");
+      },
+      '"error":50304',
+    ],
     ["is refused if the JWT can no longer be valid", (started) => forget(started, false), '"error":40102'],
   ])("%s", async (_, meanwhile, expected) => {
     await using started = start();
@@ -123,7 +141,7 @@ describe("a body whose JWT was accepted with the head", () => {
 });
 
 test("of a secret below a base path, the log has the route alone", async () => {
-  const file = route("GET", "/files/{secret}", "none", (exchange) => exchange.respondJson("file"));
+  const file = route("GET", "/files/{secret}", "none", () => json("file"));
   await using listener = startListener([file], new Gate([]), { basePath: "/garden" });
   const { text } = await sendRaw(listener.port, [
     "GET /garden/files/hidden-0123456789 HTTP/1.1\r\nHost: h\r\n\r\n",
@@ -133,26 +151,27 @@ test("of a secret below a base path, the log has the route alone", async () => {
 });
 
 describe("a streamed response that fails after its first piece", () => {
-  /** What is sent of a `/stream` that fails so, after what happens meanwhile, and the lines of the log about it. */
-  async function fail(error: Error, meanwhile = (_stream: StreamedResponse) => {}) {
-    const failing = route("GET", "/stream", "none", async (exchange) => {
-      const stream = exchange.stream("text/plain", {}, () => true);
-      if (stream === undefined) return;
-      await stream.write("the first piece");
-      meanwhile(stream);
+  const request = "GET /stream HTTP/1.1\r\nHost: h\r\nX-Request-Id: cut-off\r\n\r\n";
+
+  /** A listener whose `/stream` fails so, after what happens meanwhile. */
+  function startFailing(error: Error, meanwhile = async (_exchange: Exchange) => {}) {
+    async function* pieces(exchange: Exchange) {
+      yield "the first piece";
+      await meanwhile(exchange);
       throw error;
-    });
-    await using listener = startListener([failing], new Gate([]));
-    const request = "GET /stream HTTP/1.1\r\nHost: h\r\nX-Request-Id: cut-off\r\n\r\n";
-    const { text } = await sendRaw(listener.port, [request]);
-    return { text, lines: listener.lines };
+    }
+    const failing = route("GET", "/stream", "none", async (exchange) =>
+      stream("text/plain", "plants.txt", pieces(exchange)),
+    );
+    return startListener([failing], new Gate([]));
   }
 
   test("is cut off, and has a line in the log if the store is unavailable", async () => {
-    const { text, lines } = await fail(new StoreUnavailable("gone"));
+    await using listener = startFailing(new StoreUnavailable("gone"));
+    const { text } = await sendRaw(listener.port, [request]);
     expect(text).toStartWith("HTTP/1.1 200 ");
     expect(text).toEndWith("the first piece\r\n");
-    expect(lines.filter(({ level }) => level === "error")).toMatchObject([
+    expect(listener.lines.filter(({ level }) => level === "error")).toMatchObject([
       {
         message: "failed",
         "plant_store.request_id": "cut-off",
@@ -164,15 +183,82 @@ describe("a streamed response that fails after its first piece", () => {
   });
 
   test("has the two lines of an internal error", async () => {
-    const { lines } = await fail(new Error("unforeseen"));
-    expect(lines.filter(({ level }) => level === "error")).toMatchObject([
+    await using listener = startFailing(new Error("unforeseen"));
+    await sendRaw(listener.port, [request]);
+    expect(listener.lines.filter(({ level }) => level === "error")).toMatchObject([
       { message: "internal error", "plant_store.request_id": "cut-off", "exception.message": "unforeseen" },
       { message: "failed", "plant_store.request_id": "cut-off", "error.type": "50001" },
     ]);
   });
 
-  test("has no such line if it had been cut off before", async () => {
-    const { lines } = await fail(new StoreUnavailable("gone"), (stream) => stream.abort());
-    expect(lines.map(({ message }) => message)).toEqual(["answered"]);
+  test("has no such line if its client had gone before", async () => {
+    const failed = Promise.withResolvers<void>();
+    await using listener = startFailing(new StoreUnavailable("gone"), async (exchange) => {
+      await eventually(() => !exchange.isOpen);
+      failed.resolve();
+    });
+    const socket = connect(listener.port, "127.0.0.1", () => socket.write(request));
+    socket.on("data", () => socket.resetAndDestroy());
+    await failed.promise;
+    expect((await sendRaw(listener.port, [get(secret)])).text).toStartWith("HTTP/1.1 404 ");
+    expect(listener.lines.map(({ message }) => message)).toEqual(["answered", "refused"]);
+  });
+});
+
+test("what was read while its token was revoked is not sent, but a write is confirmed", async () => {
+  const asked: string[] = [];
+  const read = Promise.withResolvers<void>();
+  const handle = (exchange: Exchange) => {
+    asked.push(exchange.method);
+    return read.promise.then(() => json("plants"));
+  };
+  const routes = [route("GET", "/", "operator", handle), route("POST", "/", "operator", handle)];
+  const gate = new Gate([]);
+  gate.update([{ ...token, scopes: ["operator"], expiresAtMs: undefined }]);
+  await using listener = startListener(routes, gate);
+  const requests = ["GET", "POST"].map((method) =>
+    sendRaw(listener.port, [get(tokenSecret).replace("GET", method)]),
+  );
+  await eventually(() => asked.length === 2);
+  gate.update([]);
+  read.resolve();
+  const [reading, writing] = await Promise.all(requests);
+  expect(reading?.text).toContain('"error":40102');
+  expect(reading?.text).not.toContain("plants");
+  expect(writing?.text).toEndWith('"plants"');
+});
+
+describe("a response that is sent later", () => {
+  let asked = 0;
+  const busy = route("GET", "/", "none", (exchange) => {
+    asked++;
+    exchange.sendLater(refuse({ kind: "too-busy" }), 1000);
+    return undefined;
+  });
+  const request = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+
+  test("is sent when its time has come, and at once when the listener drains", async () => {
+    const startedMs = performance.now();
+    const listener = startListener([busy], new Gate([]));
+    const { text } = await sendRaw(listener.port, [request]);
+    expect(performance.now() - startedMs).toBeGreaterThan(990);
+    expect(text).toStartWith("HTTP/1.1 503 ");
+    const before = asked;
+    const drained = sendRaw(listener.port, [request]);
+    await eventually(() => asked > before);
+    await listener.drain(60_000);
+    expect((await drained).text).toContain("\r\nConnection: close\r\n");
+  });
+
+  test("is not sent once its client has gone", async () => {
+    await using listener = startListener([busy], new Gate([]));
+    const { metrics, port } = listener;
+    const before = asked;
+    const socket = connect(port, "127.0.0.1", () => socket.write(request));
+    await eventually(() => asked > before);
+    socket.resetAndDestroy();
+    await eventually(() => metrics.series("plant_store_connections", 'listener="public"').value === 0);
+    expect((await sendRaw(port, [request])).text).toStartWith("HTTP/1.1 503 ");
+    expect(refusalsOf(metrics, "public", 50301).value).toBe(1);
   });
 });

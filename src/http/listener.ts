@@ -4,16 +4,18 @@ import type { Intake } from "../plants/intake.ts";
 import { isLoopback, portMax } from "../system/ip-address.ts";
 import type { Events } from "../telemetry/events.ts";
 import type { ListenerName } from "../telemetry/metrics.ts";
-import { shortened } from "../text/cut-text.ts";
 import { ClientAddresses } from "./client-address.ts";
 import { Cors } from "./cors.ts";
+import { DelayedReplies } from "./delayed-replies.ts";
 import { Exchange, type SharedByExchanges } from "./exchange.ts";
 import { healthRoutes, type Readiness } from "./health.ts";
 import { formatAddress, listenProblem, reachableUrl } from "./listen-address.ts";
+import type { LoggedRequests } from "./log-fields.ts";
+import { quoted } from "./refusal.ts";
+import { page, type Reply, refuse } from "./reply.ts";
 import { RequestIds } from "./request-ids.ts";
-import { type LoggedRequests, RequestLog } from "./request-log.ts";
 import { ResponseDate } from "./response-date.ts";
-import { type Route, Router, type RouterOptions, secretPathsOf } from "./route.ts";
+import { type HandlerResult, type Route, Router, type RouterOptions, secretPathsOf } from "./route.ts";
 import { OpenStreams } from "./streaming.ts";
 import { readTlsFiles, type TlsPaths } from "./tls-files.ts";
 import type { Connection, RequestHandler } from "./wire/connection.ts";
@@ -57,7 +59,6 @@ export interface ListenerDependencies {
 // A batch is written at the end of a turn of the event loop, which has up to 1,024 arrivals (`wire/turns.ts`), even if most are
 // refused. After 500 requests it is written at once, and the store works on it during the rest of the turn.
 const requestsPerFlush = 500;
-const quotedHostCharactersMax = 100;
 // These names always mean this machine (RFC 6761, 6.3). Other characters are not allowed in them, although a Host header may have
 // some: whoever reads a name up to a NUL would take `evil.example%00.localhost` for evil.example.
 const localName = /^(?:[a-z0-9.-]+\.)?localhost$/;
@@ -94,12 +95,15 @@ export class Listener implements RequestHandler, AsyncDisposable {
     this.#hosts = hosts && [host.toLowerCase(), ...hosts];
     this.#router = new Router([...routes, ...healthRoutes(readiness)], gate, kind);
     this.#shared = {
+      listener: kind.name,
+      logRequests: settings.logRequests,
       gate,
-      log: new RequestLog(kind.name, settings.logRequests, events),
+      events,
       date: new ResponseDate(),
       requestIds: new RequestIds(),
       addresses: new ClientAddresses(settings.trustedProxies),
       streams: new OpenStreams(),
+      delayed: new DelayedReplies(),
       cors: corsOrigins.length === 0 ? undefined : new Cors(corsOrigins),
       secretPaths: secretPathsOf(routes, kind.basePath),
     };
@@ -137,16 +141,12 @@ export class Listener implements RequestHandler, AsyncDisposable {
     const exchange = new Exchange(connection, head, this.#shared);
     this.#requests++;
     if (this.#requests % requestsPerFlush === 0) this.#intake.flush();
-    if (this.#hosts !== undefined && !isAcceptedHost(this.#hosts, head.header("host")))
-      return respondWrongHost(exchange);
-    const preflight = this.#shared.cors?.preflightHeaders(head);
-    if (preflight !== undefined) return exchange.respond("text/plain", "", preflight);
     try {
-      this.#router
-        .handle(exchange, head.path, head.method)
-        ?.catch((error) => exchange.respondToThrown(error));
+      const reply = this.#replyTo(exchange, head);
+      if (reply instanceof Promise) void this.#sendOnceSettled(exchange, reply);
+      else if (reply !== undefined) exchange.send(reply);
     } catch (error) {
-      exchange.respondToThrown(error);
+      exchange.fail(error);
     }
   }
 
@@ -155,13 +155,33 @@ export class Listener implements RequestHandler, AsyncDisposable {
     new Exchange(connection, head, this.#shared).respondToFault(fault);
   }
 
+  #replyTo(exchange: Exchange, head: Head): HandlerResult {
+    if (this.#hosts !== undefined && !isAcceptedHost(this.#hosts, head.header("host")))
+      return wrongHost(head.header("host"));
+    const preflight = this.#shared.cors?.preflightHeaders(head);
+    if (preflight !== undefined) return page("text/plain", "", preflight);
+    return this.#router.handle(exchange, head.path, head.method);
+  }
+
+  async #sendOnceSettled(exchange: Exchange, settling: Promise<Reply | undefined>): Promise<void> {
+    try {
+      const reply = await settling;
+      if (reply !== undefined) exchange.send(reply);
+    } catch (error) {
+      exchange.fail(error);
+    }
+  }
+
   /**
-   * Accepts no new connection, aborts streams, responds to what was sent, and closes what is left after the timeout. True if no
+   * Accepts no new connection, aborts streams, sends delayed responses now, responds to what was sent, and closes what is left after the timeout. True if no
    * request was aborted.
    */
   drain(timeoutMs: number): Promise<boolean> {
     this.#shared.streams.drain();
-    return this.#server.drain(timeoutMs);
+    const drained = this.#server.drain(timeoutMs);
+    // Their heads say that the connection closes.
+    this.#shared.delayed.drain();
+    return drained;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -181,7 +201,8 @@ function isAcceptedHost(names: readonly string[], header: string | undefined): b
   return name !== "" && names.includes(name);
 }
 
-function respondWrongHost(exchange: Exchange): void {
-  const name = shortened(exchange.header("host") ?? "", quotedHostCharactersMax) || "(none)";
-  exchange.respondError("wrong-host", `The operator listener does not accept the host name ${name}.`);
+function wrongHost(header: string | undefined): Reply {
+  const name = quoted(header ?? "") || "(none)";
+  const message = `The operator listener does not accept the host name ${name}.`;
+  return refuse({ kind: "wrong-host", message });
 }

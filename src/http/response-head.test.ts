@@ -1,18 +1,11 @@
 import { expect, test } from "bun:test";
 import { STATUS_CODES } from "node:http";
 import { catalogue, type ErrorKind, statusOf } from "./error-catalogue.ts";
-import { formatHead, noHeaders, type ResponseHead, reasonPhrases } from "./response-head.ts";
+import { formatHead, noHeaders, reasonPhrases } from "./response-head.ts";
 
-const plain: ResponseHead = {
-  status: 200,
-  contentType: "application/json",
-  requestId: "id-1",
-  headers: noHeaders,
-  corsLines: "",
-  isLast: false,
-  date: "Thu, 01 Jan 2026 00:00:00 GMT",
-  framing: "Content-Length: 2",
-};
+const plain = { status: 200, contentType: "application/json", headers: noHeaders };
+const request = { requestId: "id-1", corsLines: "", isLast: false };
+const date = "Thu, 01 Jan 2026 00:00:00 GMT";
 
 test("every status has its reason phrase, those of the errors among them", () => {
   const phrases = Object.keys(reasonPhrases).map((status) => [status, STATUS_CODES[status]]);
@@ -24,7 +17,7 @@ test("every status has its reason phrase, those of the errors among them", () =>
 });
 
 test("a head has the headers that every response carries", () => {
-  expect(formatHead(plain)).toBe(
+  expect(formatHead(plain, request, date, "Content-Length: 2")).toBe(
     [
       "HTTP/1.1 200 OK",
       "Content-Type: application/json",
@@ -40,12 +33,8 @@ test("a head has the headers that every response carries", () => {
 });
 
 test("a head has its own Cache-Control, says that it is the last, and has no framing if there is none", () => {
-  const head = formatHead({
-    ...plain,
-    headers: { "Cache-Control": "public" },
-    isLast: true,
-    framing: undefined,
-  });
+  const headers = { "Cache-Control": "public" };
+  const head = formatHead({ ...plain, headers }, { ...request, isLast: true }, date, undefined);
   expect(head.match(/Cache-Control: .*/g)).toEqual(["Cache-Control: public"]);
   expect(head).toContain("\r\nConnection: close\r\n");
   expect(head).toEndWith("GMT\r\n\r\n");

@@ -24,25 +24,33 @@ export const reasonPhrases: Readonly<Record<number, string>> = {
   503: "Service Unavailable",
 };
 
-/** What the first lines of a response say. */
-export interface ResponseHead {
+/** What is said of one response. */
+export interface ResponseStart {
   readonly status: number;
   readonly contentType: string;
-  readonly requestId: string;
   /** The headers of this response alone. A Cache-Control replaces the one that all others have. */
   readonly headers: ResponseHeaders;
+}
+
+/** What is said of the request that it responds to. */
+export interface AnsweredRequest {
+  readonly requestId: string;
   /** The headers for a page of another origin, as whole lines; empty if there are none. */
   readonly corsLines: string;
   /** Whether the connection closes after this response. */
   readonly isLast: boolean;
-  readonly date: string;
-  /** The header that says where the body ends; undefined if the end of the connection does. */
-  readonly framing: string | undefined;
 }
 
-/** The lines of the head, with the empty one that ends them. No response leaves without the headers that all must carry. */
-export function formatHead(head: ResponseHead): string {
-  const { status, contentType, requestId, headers, corsLines, isLast, date, framing } = head;
+/**
+ * The lines of the head, with the empty one that ends them. No response leaves without the headers that all must carry. `framing`
+ * is the header that says where the body ends; undefined if the end of the connection does.
+ */
+export function formatHead(
+  { status, contentType, headers }: ResponseStart,
+  { requestId, corsLines, isLast }: AnsweredRequest,
+  date: string,
+  framing: string | undefined,
+): string {
   const cacheControl = headers["Cache-Control"] === undefined ? "Cache-Control: no-store\r\n" : "";
   const connection = isLast ? "Connection: close\r\n" : "";
   const framingLine = framing === undefined ? "" : `${framing}\r\n`;

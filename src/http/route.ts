@@ -1,12 +1,15 @@
 import type { Caller, Denied, Gate } from "../access/gate.ts";
 import type { Scope } from "../access/scopes.ts";
-import { shortened } from "../text/cut-text.ts";
 import type { Exchange, SecretPath } from "./exchange.ts";
+import { denial, quoted } from "./refusal.ts";
+import { type Reply, redirect, refuse } from "./reply.ts";
 
-/** Handles a request from a caller whose token has the route's scope. A function, because a table of routes holds it. */
-export type Handler = (exchange: Exchange, caller: Caller) => void | Promise<void>;
+/** The reply, at once or later; undefined if the handler sends it by `exchange.send`, or there is no one left to send it to. */
+export type HandlerResult = Reply | undefined | Promise<Reply | undefined>;
+/** Handles a request from a caller whose token has the route's scope. It may throw a Refusal. */
+export type Handler = (exchange: Exchange, caller: Caller) => HandlerResult;
 /** Handles a request from anyone. */
-export type OpenHandler = (exchange: Exchange) => void | Promise<void>;
+export type OpenHandler = (exchange: Exchange) => HandlerResult;
 
 interface Endpoint {
   readonly method: "GET" | "POST";
@@ -40,9 +43,6 @@ export interface RouterOptions {
 }
 
 const secretSegment = "{secret}";
-// What a message quotes of a request line.
-const quotedPathCharactersMax = 100;
-const quotedMethodCharactersMax = 20;
 
 /** The routes of a path by method. A Map, because a request may name any, even `constructor`, which every object has. */
 type Methods = Map<string, Route>;
@@ -60,34 +60,43 @@ export class Router {
     for (const entry of routes) this.#methodsAt(options.basePath + entry.path).set(entry.method, entry);
   }
 
-  /** If the handler is asynchronous, the promise rejects with what it throws. */
-  handle(exchange: Exchange, path: string, method: string): void | Promise<void> {
+  handle(exchange: Exchange, path: string, method: string): HandlerResult {
     const methods = this.#exact.get(path) ?? this.#match(exchange, path);
-    if (methods === undefined) return this.#respondNoSuchPath(exchange, path);
+    if (methods === undefined) return this.#refusePath(exchange, path);
     const found = methods.get(method) ?? (method === "HEAD" ? methods.get("GET") : undefined);
-    if (found === undefined) return respondNoSuchMethod(exchange, path, method, [...methods.keys()]);
-    if (found.scope === "none") return found.handle(exchange);
-    const caller = this.#gate.admit(exchange.header("authorization"), found.scope, Date.now());
-    if (caller === "unverified") return this.#verify(exchange, found);
-    return this.#callHandler(exchange, found, caller);
+    if (found === undefined) return refuseMethod(path, method, [...methods.keys()]);
+    if (found.scope === "none") return unlessRevoked(exchange, found, found.handle(exchange));
+    const authorization = exchange.header("authorization");
+    const decided = this.#gate.decide(authorization, found.scope, exchange);
+    if (decided instanceof Promise) return this.#onceVerified(exchange, found, authorization, decided);
+    return this.#callHandler(exchange, found, authorization, decided);
   }
 
   #callHandler(
     exchange: Exchange,
-    { scope, handle }: ForCallers,
+    found: ForCallers,
+    authorization: string | undefined,
     caller: Caller | Denied,
-  ): void | Promise<void> {
-    if (typeof caller === "string") return exchange.deny(caller, scope);
-    exchange.acceptCaller(caller, scope);
-    return handle(exchange, caller);
+  ): HandlerResult {
+    const { scope, handle } = found;
+    if (typeof caller === "string") {
+      if (caller === "lacks-scope") exchange.identify(this.#gate.identify(authorization));
+      return refuse(denial(caller, scope, authorization));
+    }
+    exchange.accept(caller, scope, authorization);
+    return unlessRevoked(exchange, found, handle(exchange, caller));
   }
 
-  async #verify(exchange: Exchange, found: ForCallers): Promise<void> {
-    const authorization = exchange.header("authorization") ?? "";
-    const caller = await this.#gate.verify(authorization, found.scope, () => exchange.isOpen);
+  async #onceVerified(
+    exchange: Exchange,
+    found: ForCallers,
+    authorization: string | undefined,
+    deciding: Promise<Caller | Denied>,
+  ): Promise<Reply | undefined> {
+    const caller = await deciding;
     // The client is gone, so its token may not have been checked at all: a refusal would count it as a wrong one.
-    if (!exchange.isOpen) return;
-    return this.#callHandler(exchange, found, caller);
+    if (!exchange.isOpen) return undefined;
+    return this.#callHandler(exchange, found, authorization, caller);
   }
 
   #methodsAt(path: string): Methods {
@@ -100,13 +109,13 @@ export class Router {
     return methods;
   }
 
-  #respondNoSuchPath(exchange: Exchange, path: string): void | Promise<void> {
+  #refusePath(exchange: Exchange, path: string): HandlerResult {
     const { basePath, home, pageNotFound, hint } = this.#options;
     const isRoot = path === `${basePath}/` || path === basePath;
     // The home page is not a route, so that everyone but a browser still gets 40401.
-    if (home !== undefined && isRoot && exchange.wantsPage) return exchange.redirect(basePath + home);
+    if (home !== undefined && isRoot && exchange.wantsPage) return redirect(basePath + home);
     if (pageNotFound !== undefined && exchange.wantsPage) return pageNotFound(exchange);
-    exchange.respondError("no-such-path", `${describeMissingPath(path)} ${hint}`);
+    return refuse({ kind: "no-such-path", message: `${describeMissingPath(path)} ${hint}` });
   }
 
   /** The routes of a path with a parameter, whose value the exchange gets; undefined if there are none. */
@@ -131,20 +140,33 @@ export function secretPathsOf(routes: readonly Route[], basePath: string): reado
 
 /** The message about a path that does not exist. */
 export function describeMissingPath(path: string): string {
-  return `There is nothing at ${shortened(path, quotedPathCharactersMax)}.`;
+  return `There is nothing at ${quoted(path)}.`;
 }
 
-function respondNoSuchMethod(
-  exchange: Exchange,
-  path: string,
-  method: string,
-  methods: readonly string[],
-): void {
+function refuseMethod(path: string, method: string, methods: readonly string[]): Reply {
   const allowed = methods.flatMap((name) => (name === "GET" ? ["GET", "HEAD"] : [name])).join(", ");
-  const quotedPath = shortened(path, quotedPathCharactersMax);
-  const quotedMethod = shortened(method, quotedMethodCharactersMax);
-  const message = `${quotedPath} does not support ${quotedMethod}; it supports ${allowed}.`;
-  exchange.respondError("no-such-method", message, { Allow: allowed });
+  const message = `${quoted(path)} does not support ${quoted(method)}; it supports ${allowed}.`;
+  return refuse({ kind: "no-such-method", message, headers: { Allow: allowed } });
+}
+
+/**
+ * What was read while the caller's token was revoked is not sent. A write has happened by now, whatever became of the token, so its
+ * caller is told. A reply that took no time was read under the credentials that were just checked.
+ */
+function unlessRevoked(exchange: Exchange, { method }: Endpoint, result: HandlerResult): HandlerResult {
+  return method === "GET" && result instanceof Promise ? recheckBefore(exchange, result) : result;
+}
+
+async function recheckBefore(
+  exchange: Exchange,
+  reading: Promise<Reply | undefined>,
+): Promise<Reply | undefined> {
+  // Even why it failed may say what is stored.
+  const [read] = await Promise.allSettled([reading]);
+  const refusal = exchange.isOpen ? await exchange.recheck() : undefined;
+  if (refusal !== undefined) return refuse(refusal);
+  if (read.status === "rejected") throw read.reason;
+  return read.value;
 }
 
 /** Decodes a segment of a path; undefined if it is not percent-encoded UTF-8. */

@@ -12,7 +12,7 @@ async function connected(pieces: number) {
   const seen = { pieces: 0, isWaiting: false, hasEnded: false, isAllowed: true };
   const wire = new TestWire(async (connection, { path, isHttp11 }) => {
     if (path !== "/stream") return connection.send(emptyResponse, emptyResponse.length);
-    const stream = streams.start(connection, isHttp11, () => seen.isAllowed);
+    const stream = streams.start(connection, isHttp11, async () => seen.isAllowed);
     connection.stream("HTTP/1.1 200 OK\r\n\r\n", stream);
     for (; seen.pieces < pieces && stream.isOpen; seen.pieces++) {
       seen.isWaiting = true;

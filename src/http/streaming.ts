@@ -34,6 +34,15 @@ export class StreamedResponse implements StreamOwner {
     await this.#writable.promise;
   }
 
+  /** Writes all pieces, and then the end; stops once there is no one left to read them. */
+  async writeAll(pieces: AsyncIterable<string | Uint8Array>): Promise<void> {
+    for await (const piece of pieces) {
+      await this.write(piece);
+      if (!this.#isOpen) return;
+    }
+    this.end();
+  }
+
   /** The response is complete. */
   end(): void {
     if (!this.#isOpen) return;
@@ -75,8 +84,8 @@ export class StreamedResponse implements StreamOwner {
 
 /** The streamed responses of a listener. Those whose token is revoked or has expired are aborted. */
 export class OpenStreams {
-  /** Each stream, and whether its caller is still allowed to read it. */
-  readonly #streams = new Map<StreamedResponse, () => boolean>();
+  /** Each stream, and whether its caller may still read it. */
+  readonly #streams = new Map<StreamedResponse, () => Promise<boolean>>();
   #isDraining = false;
   #timer: NodeJS.Timeout | undefined;
 
@@ -85,9 +94,9 @@ export class OpenStreams {
     return this.#isDraining;
   }
 
-  start(connection: Connection, isChunked: boolean, isAllowed: () => boolean): StreamedResponse {
+  start(connection: Connection, isChunked: boolean, mayContinue: () => Promise<boolean>): StreamedResponse {
     const stream = new StreamedResponse(connection, isChunked, () => this.#remove(stream));
-    this.#streams.set(stream, isAllowed);
+    this.#streams.set(stream, mayContinue);
     this.#timer ??= setInterval(() => this.#check(), checkEveryMs);
     return stream;
   }
@@ -98,7 +107,10 @@ export class OpenStreams {
   }
 
   #check(): void {
-    for (const [stream, isAllowed] of this.#streams) if (!isAllowed()) stream.abort();
+    for (const [stream, mayContinue] of this.#streams)
+      void mayContinue().then((isAllowed) => {
+        if (!isAllowed) stream.abort();
+      });
   }
 
   #remove(stream: StreamedResponse): void {

@@ -30,7 +30,7 @@ test("a caller may do 60 recorded actions at once, and the next a second later, 
   await expect(recording.record("reader")).rejects.toMatchObject({
     kind: "over-rate",
     message:
-      "This token has reached its limit of 60 actions per minute that the audit trail records, such as sign-ins, exports and imports. Try again in 1 s.",
+      "This token has reached its limit of 60 actions per minute that the audit trail records, such as sign-ins, exports, imports and new tokens. Try again in 1 s.",
     headers: { "Retry-After": "1" },
   });
   expect(recording.entries).toHaveLength(60);

@@ -2,14 +2,14 @@ import type { AuditEntry, AuditTrail } from "../access/audit.ts";
 import type { Caller } from "../access/gate.ts";
 import { RateLimit } from "../access/rate-limit.ts";
 import type { Exchange } from "../http/exchange.ts";
-import { overRateError } from "../http/http-error.ts";
+import { overRate } from "../http/refusal.ts";
 import { cutText } from "../text/cut-text.ts";
 import { minuteMs } from "../text/duration.ts";
 
 const detailCharactersMax = 500;
 // 86,400 in a day: fewer than the audit trail keeps, so an entry stays for a day whatever one caller does.
 const actionsPerMinuteMax = 60;
-const actionLimit = `This token has reached its limit of ${actionsPerMinuteMax} actions per minute that the audit trail records, such as sign-ins, exports and imports.`;
+const actionLimit = `This token has reached its limit of ${actionsPerMinuteMax} actions per minute that the audit trail records, such as sign-ins, exports, imports and new tokens.`;
 
 /**
  * Records what callers do on the operator listener. The audit trail has the newest 100,000 such entries, so one caller may do
@@ -25,18 +25,27 @@ export class ActionRecorder {
 
   /**
    * Resolves once the audit trail has the entry. The action must not happen before.
-   * @throws HttpError the caller has done too much in the last minute.
+   * @throws Refusal the caller has done too much in the last minute.
    */
   async record(
     { address }: Exchange,
-    { name: actor }: Caller,
+    caller: Caller,
     action: AuditEntry["action"],
     subject: string,
     detail = "",
   ): Promise<void> {
-    const waitMs = this.#rateLimit.take(actor, performance.now());
-    if (waitMs > 0) throw overRateError(waitMs, actionLimit);
+    this.count(caller);
     const storedDetail = cutText(detail, detailCharactersMax);
-    await this.#trail.record({ atMs: Date.now(), actor, address, action, subject, detail: storedDetail });
+    const entry = { atMs: Date.now(), actor: caller.name, address, action, subject, detail: storedDetail };
+    await this.#trail.record(entry);
+  }
+
+  /**
+   * Counts an action whose entry the store writes with the change itself.
+   * @throws Refusal the caller has done too much in the last minute.
+   */
+  count({ name }: Caller): void {
+    const waitMs = this.#rateLimit.take(name, performance.now());
+    if (waitMs > 0) throw overRate(waitMs, actionLimit);
   }
 }

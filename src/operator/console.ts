@@ -1,6 +1,6 @@
-import { acceptPattern } from "../http/accept-pattern.ts";
 import type { Exchange } from "../http/exchange.ts";
-import { HttpError } from "../http/http-error.ts";
+import { Refusal } from "../http/refusal.ts";
+import { page, type Reply, refuse } from "../http/reply.ts";
 import { describeMissingPath, type Route, route } from "../http/route.ts";
 import { bundleConsole, type ConsoleFile } from "./console-bundle.ts";
 import { type IdentityProvider, presentProvider } from "./sign-in.ts";
@@ -18,7 +18,6 @@ const policy = (connectTo: string): string =>
     "form-action 'none'",
     "frame-ancestors 'none'",
   ].join("; ");
-const acceptsGzip = acceptPattern("gzip");
 const pagePaths = ["/", "/plants", "/plants/{id}", "/import", "/tokens", "/refused", "/audit", "/system"];
 
 /** One page for all of the console's paths, and the files that it loads. Built on the first request. */
@@ -31,33 +30,31 @@ export class ConsolePages {
   }
 
   routes(): readonly Route[] {
-    const page = (exchange: Exchange) => this.#send(exchange, "/", "no-store");
+    const servePage = (exchange: Exchange) => this.#serve(exchange, "/", "no-store");
     // An asset's name changes with its content.
-    const asset = (exchange: Exchange) =>
-      this.#send(exchange, `/assets/${exchange.parameter}`, "public, max-age=31536000, immutable");
+    const serveAsset = (exchange: Exchange) =>
+      this.#serve(exchange, `/assets/${exchange.parameter}`, "public, max-age=31536000, immutable");
     return [
-      ...pagePaths.map((path) => route("GET", path, "none", page)),
-      route("GET", "/assets/{file}", "none", asset),
+      ...pagePaths.map((path) => route("GET", path, "none", servePage)),
+      route("GET", "/assets/{file}", "none", serveAsset),
     ];
   }
 
   /** Sends the page to a browser that opens a path that does not exist. The page itself then says that there is nothing. */
-  async sendNotFound(exchange: Exchange): Promise<void> {
-    const page = await this.#find("/");
-    if (page === undefined) throw new Error("the bundle has no page");
-    const { body, headers } = this.#encode(exchange, page);
-    exchange.respondErrorPage("no-such-path", page.type, body, {
-      ...headers,
-      Vary: "Accept, Accept-Encoding",
-    });
+  async notFound(exchange: Exchange): Promise<Reply> {
+    const file = await this.#find("/");
+    if (file === undefined) throw new Error("the bundle has no page");
+    const { body, headers } = this.#encode(exchange, file);
+    const varied = { ...headers, Vary: "Accept, Accept-Encoding" };
+    return { ...refuse({ kind: "no-such-path" }), contentType: file.type, headers: varied, body };
   }
 
-  async #send(exchange: Exchange, path: string, cacheControl: string): Promise<void> {
+  async #serve(exchange: Exchange, path: string, cacheControl: string): Promise<Reply> {
     const file = await this.#find(path);
-    if (file === undefined && exchange.wantsPage) return this.sendNotFound(exchange);
-    if (file === undefined) throw new HttpError("no-such-path", describeMissingPath(exchange.path));
+    if (file === undefined && exchange.wantsPage) return this.notFound(exchange);
+    if (file === undefined) throw new Refusal("no-such-path", describeMissingPath(exchange.path));
     const { body, headers } = this.#encode(exchange, file);
-    exchange.respond(file.type, body, { ...headers, "Cache-Control": cacheControl });
+    return page(file.type, body, { ...headers, "Cache-Control": cacheControl });
   }
 
   async #find(path: string): Promise<ConsoleFile | undefined> {
@@ -72,7 +69,7 @@ export class ConsolePages {
   }
 
   #encode(exchange: Exchange, file: ConsoleFile) {
-    const isCompressed = acceptsGzip.test(exchange.header("accept-encoding") ?? "");
+    const isCompressed = exchange.header("accept-encoding")?.includes("gzip") === true;
     const headers = {
       "Content-Security-Policy": policy(tokenOrigin(presentProvider(this.#provider)?.tokenEndpoint)),
       "Referrer-Policy": "no-referrer",

@@ -1,13 +1,14 @@
 import { expect, test } from "bun:test";
+import { eventually } from "../../test/support/eventually.ts";
 import { fake } from "../../test/support/fake.ts";
-import type { Caller, Gate } from "../access/gate.ts";
+import type { Caller } from "../access/gate.ts";
 import { RateLimit } from "../access/rate-limit.ts";
 import type { Exchange } from "../http/exchange.ts";
-import { HttpError } from "../http/http-error.ts";
+import { denial, Refusal } from "../http/refusal.ts";
 import type { Intake } from "../plants/intake.ts";
 import type { Events } from "../telemetry/events.ts";
 import type { ActionRecorder } from "./action-recorder.ts";
-import { importRoutes } from "./imports.ts";
+import { Imports } from "./imports.ts";
 
 const caller: Caller = { name: "a", scopes: ["plants:create", "operator:read"], expiresAtMs: undefined };
 
@@ -17,28 +18,35 @@ interface ImportOptions {
   readonly isAllowed?: () => boolean;
   readonly isServing?: () => boolean;
   readonly create?: Intake["create"];
+  readonly rate?: { readonly count: number; readonly perMs: number };
 }
 
-/** The route of imports, and what it has answered so far. */
-function startImport({ body, isAllowed = () => true, isServing = () => true, create }: ImportOptions) {
-  const target = {
-    gate: fake<Gate>({ watch: () => isAllowed }),
-    rateLimit: new RateLimit({ count: 100, perMs: 1000 }),
+/** Imports the body, and returns what is responded. */
+function startImport({
+  body,
+  isAllowed = () => true,
+  isServing = () => true,
+  create,
+  rate = { count: 100, perMs: 1000 },
+}: ImportOptions) {
+  const imports = new Imports({
+    rateLimit: new RateLimit(rate),
     intake: fake<Intake>({ ...(create && { create }) }),
     events: fake<Events>({ internalError() {} }),
-  };
-  const [importing] = importRoutes(target, fake<ActionRecorder>({}), 1000);
-  const answers: unknown[] = [];
+    actions: fake<ActionRecorder>({}),
+    lineBytesMax: 1000,
+  });
   const exchange = fake<Exchange>({
-    query: new URLSearchParams(),
-    header: () => undefined,
+    recheck: () => (isAllowed() ? undefined : denial("bad-credentials", "plants:create")),
     refuseWhileDraining() {
-      if (!isServing()) throw new HttpError("closing");
+      if (!isServing()) throw new Refusal("closing");
     },
     receiveBody: async () => Buffer.from(body ?? "not a plant\n".repeat(5)),
-    respondJson: (answer) => void answers.push(answer),
   });
-  return { answers, run: async () => importing?.handle(exchange, caller) };
+  return async () => {
+    const reply = await imports.importPart({ exchange, caller, values: { file: undefined } });
+    return JSON.parse(String(reply.body)).outcomes;
+  };
 }
 
 /** A question whose answer is yes that many times, and then no. */
@@ -58,33 +66,59 @@ test.each([
 ])(
   "an import %s after two rows has their outcomes, and the rest is refused",
   async (_, questions, headers) => {
-    const { answers, run } = startImport(questions());
-    await run();
-    await expect(run()).rejects.toMatchObject({ name: "HttpError", headers });
-    expect(answers).toMatchObject([{ outcomes: [{ error: 40002 }, { error: 40002 }] }]);
+    const run = startImport(questions());
+    expect(await run()).toMatchObject([{ error: 40002 }, { error: 40002 }]);
+    await expect(run()).rejects.toMatchObject({ headers });
   },
 );
 
 test("an import creates no plant of a row after one that is rejected", async () => {
   const created: number[] = [];
-  const { answers, run } = startImport({
+  const run = startImport({
     body: [1, 2, 3].map((id) => `{"id":${id},"name":"a"}\n`).join(""),
     create({ plant, settle }) {
       created.push(Number(plant.id));
       settle({ kind: plant.id === 2n ? "too-busy" : "created" });
     },
   });
-  await run();
+  expect(await run()).toEqual(["created"]);
   expect(created).toEqual([1, 2]);
-  expect(answers).toEqual([{ outcomes: ["created"] }]);
 });
 
 test("a row that fails has the message of POST /plants, a sentence", async () => {
-  const { answers, run } = startImport({
+  const run = startImport({
     body: '{"id":1,"name":"a"}\n',
     create: ({ settle }) => settle({ kind: "failed", reason: "a trigger" }),
   });
-  await run();
   const message = "Internal error. The log has the details under the request id.";
-  expect(answers).toEqual([{ outcomes: [{ error: 50001, message, reason: message }] }]);
+  expect(await run()).toEqual([{ error: 50001, message, reason: message }]);
+});
+
+// A promise that rejects without a handler fails the test.
+test("an import whose row fails while the next waits for the rate limit fails", async () => {
+  const run = startImport({
+    body: '{"id":1,"name":"a"}\n{"id":2,"name":"b"}\n',
+    rate: { count: 1, perMs: 50 },
+    create() {
+      throw new Error("unforeseen");
+    },
+  });
+  await expect(run()).rejects.toThrow("unforeseen");
+});
+
+test("one caller may have four imports at a time", async () => {
+  const waiting: (() => void)[] = [];
+  const run = startImport({
+    body: '{"id":1,"name":"a"}\n',
+    create: ({ settle }) => void waiting.push(() => settle({ kind: "created" })),
+  });
+  const running = Array.from({ length: 4 }, run);
+  await eventually(() => waiting.length === 4);
+  await expect(run()).rejects.toMatchObject({ kind: "too-busy" });
+  for (const finish of waiting) finish();
+  expect(await Promise.all(running)).toEqual(Array(4).fill(["created"]));
+  const next = run();
+  await eventually(() => waiting.length === 5);
+  waiting[4]?.();
+  expect(await next).toEqual(["created"]);
 });

@@ -1,44 +1,40 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Caller, Gate } from "../access/gate.ts";
+import type { Caller } from "../access/gate.ts";
 import type { RateLimit } from "../access/rate-limit.ts";
 import { allows } from "../access/scopes.ts";
 import { catalogue, type ErrorKind } from "../http/error-catalogue.ts";
 import type { Exchange } from "../http/exchange.ts";
-import { deniedError, HttpError, overRateError } from "../http/http-error.ts";
-import { requestIdFields } from "../http/request-log.ts";
-import { type Route, route } from "../http/route.ts";
+import { requestIdFields } from "../http/log-fields.ts";
+import { denial, overRate, Refusal } from "../http/refusal.ts";
+import { json } from "../http/reply.ts";
 import { lineFeed } from "../plants/character-codes.ts";
 import { createResult } from "../plants/create-result.ts";
 import type { Intake, Rejected } from "../plants/intake.ts";
 import { parseNewPlant } from "../plants/parse-new-plant.ts";
+import type { NewPlant } from "../plants/plant.ts";
 import type { Outcome } from "../plants/plant-store.ts";
-import { Refusal } from "../plants/refusals.ts";
+import { Refusal as PlantRefusal } from "../plants/refusals.ts";
 import type { Events } from "../telemetry/events.ts";
 import { cutText } from "../text/cut-text.ts";
+import { InvalidValue } from "../text/parsers.ts";
 import type { ActionRecorder } from "./action-recorder.ts";
-import { ConcurrencyLimit } from "./concurrency-limit.ts";
-import {
-  missingValueError,
-  readFields,
-  readQuery,
-  readRequiredText,
-  readText,
-  type SentValues,
-  wrongValueError,
-} from "./parameters.ts";
-import type { ImportedJson, LineOutcome } from "./responses.ts";
+import type { ApiRequest } from "./api-route.ts";
+import { type Field, parseText, required } from "./parameters.ts";
+import type { LineOutcome } from "./responses.ts";
 
 /** Where the plants of an import go, and what limits and watches it. */
 interface ImportDependencies {
   readonly intake: Intake;
   readonly rateLimit: RateLimit | undefined;
-  readonly gate: Gate;
   readonly events: Events;
+  readonly actions: ActionRecorder;
+  /** As long as a body of POST /plants may be. */
+  readonly lineBytesMax: number;
 }
 
 const bodyBytesMin = 1024 * 1024;
 const bodyRowsMin = 8;
-const importsMax = 4;
+const runningPerCallerMax = 4;
 const fileCharactersMax = 200;
 // One batch: more would only crowd out the plants of other clients.
 const linesMax = 1000;
@@ -47,101 +43,125 @@ const rateWaitMsMax = 3000;
 // How soon a stop is noticed meanwhile.
 const rateWaitStepMs = 250;
 
+const tally: Field<number, number> = { read: readTally };
+
+export const importParameters = { file: parseText };
+export const countsParameters = {
+  file: required(parseText),
+  created: tally,
+  replayed: tally,
+  refused: tally,
+};
+
 /** Imports the rows of a file in parts, and records its start and its end. */
-export function importRoutes(
-  target: ImportDependencies,
-  actions: ActionRecorder,
-  lineBytesMax: number,
-): readonly Route[] {
-  const bodyBytesMax = Math.max(bodyBytesMin, bodyRowsMin * lineBytesMax);
-  const importLimit = new ConcurrencyLimit("imports", importsMax);
-  return [
-    // Stores plants, one on each line, as POST /plants would. It may end before the last line, but not before the first: the
-    // response has an outcome for each line that was handled, in order, and the caller sends the others again, which is always
-    // safe. A line may be as long as a body of POST /plants. The first request of an import names its file, and the audit trail
-    // has the start of the import before a line is stored. Such a request may have no lines yet.
-    importRoute("/api/imports", async (exchange, caller) => {
-      const file = readText(readQuery(exchange.query, ["file"]), "file");
-      const isAllowed = target.gate.watch(exchange.header("authorization"), "plants:create");
-      exchange.refuseWhileDraining();
-      using _running = importLimit.acquire(caller);
-      const body = await exchange.receiveBody(bodyBytesMax);
-      if (file !== undefined)
-        await actions.record(exchange, caller, "import.started", cutText(file, fileCharactersMax));
-      const outcomes = await importLines(target, { lineBytesMax, exchange, caller, isAllowed }, body);
-      exchange.respondJson({ outcomes } satisfies ImportedJson);
-    }),
+export class Imports {
+  readonly #target: ImportDependencies;
+  readonly #bodyBytesMax: number;
+  /** How many each caller has running, by its name. */
+  readonly #running = new Map<string, number>();
 
-    // The caller has counted, since it alone knows which responses reached it, and which rows it could not even send.
-    importRoute("/api/imports/finished", async (exchange, caller) => {
-      const values = await readFields(exchange, ["file", "created", "replayed", "refused"]);
-      const file = readRequiredText(values, "file");
-      const created = readTally(values, "created");
-      const replayed = readTally(values, "replayed");
-      const refused = readTally(values, "refused");
-      const detail = `${created} created, ${replayed} already stored, ${refused} refused`;
-      await actions.record(exchange, caller, "import.finished", cutText(file, fileCharactersMax), detail);
-      exchange.respondJson({});
-    }),
-  ];
+  constructor(target: ImportDependencies) {
+    this.#target = target;
+    this.#bodyBytesMax = Math.max(bodyBytesMin, bodyRowsMin * target.lineBytesMax);
+  }
+
+  /**
+   * Stores plants, one on each line, as POST /plants would. It may end before the last line, but not before the first: the response
+   * has an outcome for each line that was handled, in order, and the caller sends the others again, which is always safe. The first
+   * request of an import names its file, and the audit trail has the start of the import before a line is stored. Such a request may
+   * have no lines yet.
+   */
+  async importPart({ exchange, caller, values: { file } }: ApiRequest<typeof importParameters>) {
+    requireReader(caller);
+    exchange.refuseWhileDraining();
+    using _running = this.#begin(caller);
+    const body = await exchange.receiveBody(this.#bodyBytesMax);
+    if (file !== undefined)
+      await this.#target.actions.record(exchange, caller, "import.started", cutText(file, fileCharactersMax));
+    return json({ outcomes: await importLines(this.#target, exchange, caller, body) });
+  }
+
+  /** The caller has counted, since it alone knows which responses reached it, and which rows it could not even send. */
+  async recordEnd({ exchange, caller, values }: ApiRequest<typeof countsParameters>) {
+    requireReader(caller);
+    const { file, created, replayed, refused } = values;
+    const detail = `${created} created, ${replayed} already stored, ${refused} refused`;
+    const subject = cutText(file, fileCharactersMax);
+    await this.#target.actions.record(exchange, caller, "import.finished", subject, detail);
+    return json({});
+  }
+
+  /** Counts an import of the caller until it is disposed of. @throws Refusal too many are running. */
+  #begin({ name }: Caller): Disposable {
+    const running = this.#running.get(name) ?? 0;
+    if (running >= runningPerCallerMax)
+      throw new Refusal(
+        "too-busy",
+        `This token already has ${running} imports running. Try again when one has finished.`,
+      );
+    this.#running.set(name, running + 1);
+    return {
+      [Symbol.dispose]: () => {
+        const left = (this.#running.get(name) ?? 1) - 1;
+        if (left > 0) this.#running.set(name, left);
+        else this.#running.delete(name);
+      },
+    };
+  }
 }
 
-/** Needs both scopes, like every route here that is for people: a program's token cannot fill the audit trail. */
-function importRoute(path: string, handle: (exchange: Exchange, caller: Caller) => Promise<void>): Route {
-  return route("POST", path, "plants:create", (exchange, caller) => {
-    if (!allows(caller.scopes, "operator:read")) throw deniedError("lacks-scope", "operator:read");
-    return handle(exchange, caller);
-  });
+/** An import needs both scopes, like every route here that is for people: a program's token cannot fill the audit trail. */
+function requireReader({ scopes }: Caller): void {
+  if (!allows(scopes, "operator:read")) throw denial("lacks-scope", "operator:read");
 }
 
-function readTally(values: SentValues, name: string): number {
-  const value = values.byName[name];
-  if (value === undefined) throw missingValueError(values, name, "an integer");
-  if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 0)
-    throw wrongValueError(values, name, "must be an integer, 0 or more");
-  return value;
+function readTally(sent: unknown): number {
+  if (typeof sent !== "number" || !Number.isSafeInteger(sent) || sent < 0)
+    throw new InvalidValue("must be an integer, 0 or more");
+  return sent;
 }
 
-interface ImportRequest {
-  readonly lineBytesMax: number;
-  readonly exchange: Exchange;
-  readonly caller: Caller;
-  readonly isAllowed: () => boolean;
-}
+/** A line that was refused, or its plant, whose outcome is settled and never rejects. */
+type StartedLine = LineOutcome | { readonly plant: NewPlant; readonly settled: Promise<Outcome | Rejected> };
 
-/** @throws HttpError if the store or the limit accepts not even the first line. */
+/** @throws Refusal if the store or the limit accepts not even the first line. */
 async function importLines(
   target: ImportDependencies,
-  request: ImportRequest,
+  exchange: Exchange,
+  caller: Caller,
   body: Buffer,
 ): Promise<LineOutcome[]> {
-  const started: Promise<LineOutcome | HttpError>[] = [];
-  const deadlineMs = performance.now() + rateWaitMsMax;
+  const started: StartedLine[] = [];
+  /** Why the lines after the last outcome were not handled. */
+  let refusal: Refusal | undefined;
   let isRejected = false;
   const onRejected = (): void => {
     isRejected = true;
   };
+  const deadlineMs = performance.now() + rateWaitMsMax;
   try {
     for (const line of firstLines(body)) {
-      await waitForRateLimit(target, request, deadlineMs);
+      await waitForRateLimit(target, exchange, caller, deadlineMs);
       // No line after it is started: the response could not report that it is stored.
       if (isRejected) break;
-      started.push(importLine(target, request, line, onRejected));
+      started.push(startLine(target, caller, line, onRejected));
     }
   } catch (error) {
-    if (!(error instanceof HttpError)) throw error;
-    started.push(Promise.resolve(error));
+    if (!(error instanceof Refusal)) throw error;
+    refusal = error;
   }
   const outcomes: LineOutcome[] = [];
-  for (const outcome of await Promise.all(started)) {
-    if (outcome instanceof HttpError) {
-      if (outcomes.length === 0) throw outcome;
-      // The caller gets the reason when it sends the rest. A line that was in another batch when this one was rejected may be
-      // stored nevertheless; it is then reported as replayed.
+  for (const line of started) {
+    const outcome = await outcomeOf(target, exchange, line);
+    if (outcome instanceof Refusal) {
+      // A line that was in another batch when this one was rejected may be stored nevertheless; it is then reported as replayed.
+      refusal = outcome;
       break;
     }
     outcomes.push(outcome);
   }
+  // Otherwise the caller gets the reason when it sends the rest.
+  if (outcomes.length === 0 && refusal !== undefined) throw refusal;
   return outcomes;
 }
 
@@ -156,46 +176,57 @@ function* firstLines(body: Buffer): Generator<Buffer> {
 
 /**
  * Waits for the caller's rate limit.
- * @throws HttpError if that takes too long, or the import must end.
+ * @throws Refusal if that takes too long, or the import must end.
  */
 async function waitForRateLimit(
   { rateLimit }: ImportDependencies,
-  { exchange, caller, isAllowed }: ImportRequest,
+  exchange: Exchange,
+  caller: Caller,
   deadlineMs: number,
 ): Promise<void> {
   for (;;) {
-    if (!isAllowed()) throw deniedError("bad-credentials", "plants:create");
+    const refusal = await exchange.recheck();
+    if (refusal !== undefined) throw refusal;
     exchange.refuseWhileDraining();
     const nowMs = performance.now();
     const waitMs = rateLimit?.take(caller.name, nowMs) ?? 0;
     if (waitMs === 0) return;
-    if (nowMs + waitMs > deadlineMs) throw overRateError(waitMs);
+    if (nowMs + waitMs > deadlineMs) throw overRate(waitMs);
     await sleep(Math.min(waitMs, rateWaitStepMs));
   }
 }
 
-/** Resolves to an HttpError if the store accepts no plant at the moment; `onRejected` is called as soon as that is known. */
-async function importLine(
-  { intake, events }: ImportDependencies,
-  { lineBytesMax, exchange, caller }: ImportRequest,
+/** `onRejected` is called as soon as it is known that the store accepts no plant at the moment. */
+function startLine(
+  { intake, lineBytesMax }: ImportDependencies,
+  { name: createdBy }: Caller,
   line: Buffer,
   onRejected: () => void,
-): Promise<LineOutcome | HttpError> {
+): StartedLine {
   if (line.length > lineBytesMax)
     return presentRefusedAlike(
       "body-too-large",
       `The row is longer than ${lineBytesMax} bytes, which no request may be.`,
     );
   const plant = parseNewPlant(line);
-  if (plant instanceof Refusal) return presentRefused(plant.kind, plant);
-  const outcome = await new Promise<Outcome | Rejected>((resolve) => {
-    const settle = (settled: Outcome | Rejected): void => {
-      if (isRejection(settled)) onRejected();
-      resolve(settled);
-    };
-    intake.create({ plant, createdBy: caller.name, settle });
-  });
-  const result = createResult(plant, outcome);
+  if (plant instanceof PlantRefusal) return presentRefused(plant.kind, plant);
+  const { promise: settled, resolve } = Promise.withResolvers<Outcome | Rejected>();
+  const settle = (outcome: Outcome | Rejected): void => {
+    if (isRejection(outcome)) onRejected();
+    resolve(outcome);
+  };
+  intake.create({ plant, createdBy, settle });
+  return { plant, settled };
+}
+
+/** A Refusal if the store accepted no plant at that moment. */
+async function outcomeOf(
+  { events }: ImportDependencies,
+  exchange: Exchange,
+  line: StartedLine,
+): Promise<LineOutcome | Refusal> {
+  if (typeof line === "string" || "error" in line) return line;
+  const result = createResult(line.plant, await line.settled);
   switch (result.kind) {
     case "created":
     case "replayed":
@@ -206,7 +237,7 @@ async function importLine(
       events.internalError(() => requestIdFields(exchange), result.reason);
       return presentRefusedAlike(result.kind, catalogue[result.kind].example);
     default:
-      return new HttpError(result.kind);
+      return new Refusal(result.kind);
   }
 }
 
@@ -214,7 +245,10 @@ function isRejection({ kind }: Outcome | Rejected): boolean {
   return kind === "too-busy" || kind === "store-unavailable" || kind === "closing";
 }
 
-function presentRefused(kind: ErrorKind, { message, reason, position }: Omit<Refusal, "kind">): LineOutcome {
+function presentRefused(
+  kind: ErrorKind,
+  { message, reason, position }: Omit<PlantRefusal, "kind">,
+): LineOutcome {
   return { error: catalogue[kind].error, message, reason, position };
 }
 

@@ -3,6 +3,7 @@ import packageFile from "../../package.json" with { type: "json" };
 import { tokenState } from "../access/token.ts";
 import { catalogue, type ErrorKind, publicKinds } from "../http/error-catalogue.ts";
 import type { Readiness } from "../http/health.ts";
+import { page } from "../http/reply.ts";
 import { type Route, route } from "../http/route.ts";
 import type { Intake } from "../plants/intake.ts";
 import { descriptorLimit } from "../system/descriptor-limit.ts";
@@ -24,10 +25,10 @@ const kindsOf = { public: publicKinds, operator: Object.keys(catalogue) as Error
 
 /** The metrics for Prometheus. */
 export function metricsRoute(sources: MetricSources): Route {
-  return route("GET", "/metrics", "metrics", async (exchange) => {
+  return route("GET", "/metrics", "metrics", async () => {
     addCounters(sources);
     await readValues(sources);
-    exchange.respond("text/plain; version=0.0.4; charset=utf-8", sources.metrics.format());
+    return page("text/plain; version=0.0.4; charset=utf-8", sources.metrics.format());
   });
 }
 

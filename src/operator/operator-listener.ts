@@ -1,20 +1,15 @@
 import type { Exchange } from "../http/exchange.ts";
 import { Listener, type ListenerSettings } from "../http/listener.ts";
+import { json } from "../http/reply.ts";
 import { type Route, route } from "../http/route.ts";
-import { ActionRecorder } from "./action-recorder.ts";
-import { auditRoute } from "./audit.ts";
-import { backupRoutes } from "./backups.ts";
+import { routesOf } from "./api-route.ts";
+import { CallerTurns } from "./caller-turns.ts";
 import { ConsolePages } from "./console.ts";
-import { exportRoutes } from "./exports.ts";
-import { importRoutes } from "./imports.ts";
+import { DownloadLinks, downloadPath } from "./download-links.ts";
 import { metricsRoute } from "./metrics.ts";
 import type { OperatorDependencies } from "./operator-dependencies.ts";
-import { overviewRoute } from "./overview.ts";
-import { plantRoutes } from "./plants.ts";
-import { refusalsRoute } from "./refusals.ts";
-import type { SettingsJson } from "./responses.ts";
-import { signInRoutes } from "./sign-in.ts";
-import { tokenRoutes } from "./tokens.ts";
+import { operatorTable } from "./operator-table.ts";
+import { presentProvider } from "./sign-in.ts";
 
 export function startOperatorListener(
   dependencies: OperatorDependencies,
@@ -25,7 +20,7 @@ export function startOperatorListener(
     name: "operator",
     basePath: "",
     hint: "The console is at /.",
-    pageNotFound: (exchange: Exchange) => consolePages.sendNotFound(exchange),
+    pageNotFound: (exchange: Exchange) => consolePages.notFound(exchange),
   } as const;
   const routes = operatorRoutes(dependencies, consolePages, listenerSettings.bodyBytesMax);
   return new Listener(routes, dependencies.listenerDependencies, kind, listenerSettings);
@@ -37,25 +32,16 @@ export function operatorRoutes(
   consolePages: ConsolePages,
   bodyBytesMax: number,
 ): readonly Route[] {
-  const { store, tokenUpkeep, backups, metrics, identityProvider, effectiveSettings } = dependencies;
-  const { rateLimit, createPlant, startedAtMs } = dependencies;
-  const { gate, intake, readiness, events } = dependencies.listenerDependencies;
-  const { url: publicUrl, certificateExpiresAtMs } = dependencies.publicListener;
-  const actions = new ActionRecorder(store.audit);
-  // The routes of a subject get what they serve first, then the recorder, the gate and the events, then single values.
+  const { store, metrics, identityProvider, createPlant, publicListener, startedAtMs } = dependencies;
+  const { intake, readiness } = dependencies.listenerDependencies;
+  const { certificateExpiresAtMs } = publicListener;
+  const turns = new CallerTurns();
+  const links = new DownloadLinks();
   return [
-    ...signInRoutes(identityProvider, actions, publicUrl, bodyBytesMax),
-    overviewRoute({ store, readiness, metrics, events, startedAtMs }),
-    refusalsRoute(events, publicUrl, startedAtMs),
-    ...plantRoutes(store.archive, actions),
-    ...exportRoutes(store.archive, actions, gate),
-    ...importRoutes({ intake, rateLimit, gate, events }, actions, bodyBytesMax),
-    ...tokenRoutes(store.tokens, tokenUpkeep),
-    auditRoute(store.audit),
-    route("GET", "/api/settings", "operator", (exchange) =>
-      exchange.respondJson({ settings: effectiveSettings } satisfies SettingsJson),
-    ),
-    ...backupRoutes(backups, actions, gate, events),
+    ...routesOf(operatorTable(dependencies, bodyBytesMax, turns, links), turns),
+    // What a browser asks for without a token: how to sign in, a file, the console itself.
+    route("GET", "/api/identity-provider", "none", () => json(presentProvider(identityProvider) ?? {})),
+    route("GET", downloadPath, "none", (exchange) => links.follow(exchange)),
     ...consolePages.routes(),
     // The public contract itself, under the console's own origin.
     route("POST", "/plants", "plants:create", createPlant),

@@ -1,8 +1,7 @@
 import packageFile from "../../package.json" with { type: "json" };
 import { catalogue, publicKinds } from "../http/error-catalogue.ts";
 import type { Readiness } from "../http/health.ts";
-import { HttpError } from "../http/http-error.ts";
-import { type Route, route } from "../http/route.ts";
+import { Refusal } from "../http/refusal.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import { waitAtMost } from "../retry/wait-at-most.ts";
 import type { Events } from "../telemetry/events.ts";
@@ -29,13 +28,6 @@ const recountShare = 20;
 // A count that takes longer is for the next refresh.
 const countWaitMsMax = 150;
 
-export function overviewRoute(sources: OverviewSources): Route {
-  const overview = new Overview(sources);
-  return route("GET", "/api/overview", "operator:read", async (exchange) =>
-    exchange.respondJson(await overview.present(await sources.store.archive.nowMs())),
-  );
-}
-
 /** What the console's first page shows. */
 export class Overview {
   readonly #sources: OverviewSources;
@@ -61,7 +53,7 @@ export class Overview {
       this.#figure("perHour", this.#hours.at(nowMs)),
     ]);
     if (total === undefined && ratePerSecond === undefined)
-      throw new HttpError("store-unavailable", "The store cannot be read right now.");
+      throw new Refusal("store-unavailable", "The store cannot be read right now.");
     return {
       total,
       perMinute,

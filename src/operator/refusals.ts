@@ -1,11 +1,10 @@
 import { catalogue, type ErrorKind, publicKinds } from "../http/error-catalogue.ts";
-import { type Route, route } from "../http/route.ts";
 import type { Events } from "../telemetry/events.ts";
 import { type RefusedSender, sendersPerErrorMax } from "../telemetry/refused-senders.ts";
 import { shortened } from "../text/cut-text.ts";
 import { maskTokens } from "../text/mask-tokens.ts";
+import { countFrom } from "../text/parsers.ts";
 import { isoTime } from "../text/time.ts";
-import { readCount, readQuery } from "./parameters.ts";
 import type { RefusalJson, RefusalsJson } from "./responses.ts";
 
 const messageCharactersMax = 300;
@@ -15,15 +14,18 @@ const kindsByError = new Map(
   Object.entries(catalogue).map(([kind, { error }]) => [error, kind as ErrorKind]),
 );
 
+export const refusalParameters = { limit: countFrom(1, limitMax) };
+
 /** Who got which error last, and with which message. */
-export function refusalsRoute(events: Events, publicUrl: string, startedAtMs: number): Route {
-  const startedAt = isoTime(startedAtMs);
-  return route("GET", "/api/refusals", "operator", (exchange) => {
-    const limit = readCount(readQuery(exchange.query, ["limit"]), "limit", limitMax, limitMax);
-    const senders = events.refusedSenders.list().slice(0, limit);
-    const refusals = senders.map((sender) => presentRefusal(sender, publicUrl));
-    exchange.respondJson({ startedAt, sendersPerErrorMax, refusals } satisfies RefusalsJson);
-  });
+export function listRefusals(
+  events: Events,
+  publicUrl: string,
+  startedAtMs: number,
+  limit = limitMax,
+): RefusalsJson {
+  const senders = events.refusedSenders.list().slice(0, limit);
+  const refusals = senders.map((sender) => presentRefusal(sender, publicUrl));
+  return { startedAt: isoTime(startedAtMs), sendersPerErrorMax, refusals };
 }
 
 export function presentRefusal(sender: RefusedSender, publicUrl: string): RefusalJson {

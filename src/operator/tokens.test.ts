@@ -7,19 +7,22 @@ import type { TokenUpkeep } from "../access/token-upkeep.ts";
 import type { TokenStore } from "../access/tokens.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
-import { tokenRoutes } from "./tokens.ts";
+import type { ActionRecorder } from "./action-recorder.ts";
+import { Tokens } from "./tokens.ts";
 
 const caller: Caller = { name: "operator", scopes: ["operator"], expiresAtMs: undefined };
 const secret = expect.stringMatching(/^pst_/);
 
+const values = { id: token.id, name: "greenhouse-2", scopes: [], expiresIn: undefined, overlap: undefined };
+
 // What becomes of a change that cannot be read at once is tested in src/access/token-upkeep.test.ts.
 test.each([
-  ["created", "/api/tokens", '{"name":"greenhouse-2"}', { secret }],
-  ["rotated", "/api/tokens/{id}/rotate", "", { secret }],
-  ["revoked", "/api/tokens/{id}/revoke", "", { token: { state: "revoked" } }],
-])(
+  ["created", "create", { secret }],
+  ["rotated", "rotate", { secret }],
+  ["revoked", "revoke", { token: { state: "revoked" } }],
+] as const)(
   "that a token was %s is responded to, even if the tokens cannot be read after that",
-  async (_, path, body, expected) => {
+  async (_, change, expected) => {
     const valid: Token = { ...token, expiresAtMs: undefined };
     let changes = 0;
     const storeChange = async () => void changes++;
@@ -34,17 +37,11 @@ test.each([
     });
     let reloads = 0;
     const upkeep = fake<TokenUpkeep>({ reloadOrPollLater: async () => void reloads++ });
-    const responses: unknown[] = [];
-    const exchange = fake<Exchange>({
-      address: "127.0.0.1",
-      parameter: token.id,
-      receiveBody: async () => Buffer.from(body),
-      respondJson: (value) => void responses.push(value),
-    });
-    const routes = tokenRoutes(tokens, upkeep);
-    await routes.find((route) => route.path === path && route.method === "POST")?.handle(exchange, caller);
+    const exchange = fake<Exchange>({ address: "127.0.0.1" });
+    const actions = fake<ActionRecorder>({ count() {} });
+    const { body } = await new Tokens(tokens, upkeep, actions)[change]({ exchange, caller, values });
     expect(changes).toBe(1);
     expect(reloads).toBe(1);
-    expect(responses).toMatchObject([expected]);
+    expect(JSON.parse(String(body))).toMatchObject(expected);
   },
 );

@@ -1,4 +1,3 @@
-import type { Origin } from "../access/audit.ts";
 import type { Caller } from "../access/gate.ts";
 import { isScope, type Scope, scopes, scopesDefault } from "../access/scopes.ts";
 import { presentToken, type Token } from "../access/token.ts";
@@ -10,77 +9,86 @@ import {
   rotateToken,
   type TokenStore,
 } from "../access/tokens.ts";
-import type { Exchange } from "../http/exchange.ts";
-import { HttpError } from "../http/http-error.ts";
-import { type Route, route } from "../http/route.ts";
-import { shortened } from "../text/cut-text.ts";
+import { quoted, Refusal } from "../http/refusal.ts";
+import { json } from "../http/reply.ts";
 import { dayMs } from "../text/duration.ts";
+import { InvalidValue, parseDuration } from "../text/parsers.ts";
 import { isoTime } from "../text/time.ts";
-import {
-  orWrongParameter,
-  readDuration,
-  readFields,
-  readRequiredText,
-  type SentValues,
-  wrongValueError,
-} from "./parameters.ts";
-import type { MintedTokenJson, RevokedTokenJson, TokensJson } from "./responses.ts";
+import type { ActionRecorder } from "./action-recorder.ts";
+import type { ApiRequest } from "./api-route.ts";
+import { type Field, orWrongParameter, parseText, required } from "./parameters.ts";
+import type { MintedTokenJson } from "./responses.ts";
 
-const quotedIdCharactersMax = 50;
 // A JWT expires within minutes or hours, too soon for the tokens that its holder creates.
 const byJwtLifetimeMsMax = 90 * dayMs;
 
-export function tokenRoutes(tokens: TokenStore, tokenUpkeep: TokenUpkeep): readonly Route[] {
-  return [
-    route("GET", "/api/tokens", "operator", async (exchange) => {
-      const nowMs = Date.now();
-      const presented = (await tokens.all()).map((token) => presentToken(token, nowMs));
-      exchange.respondJson({ tokens: presented } satisfies TokensJson);
-    }),
+const scopeList: Field<readonly Scope[], readonly Scope[] | undefined> = { read: readScopes };
 
-    route("POST", "/api/tokens", "operator", async (exchange, caller) => {
-      const values = await readFields(exchange, ["name", "scopes", "expiresIn"]);
-      const wanted = {
-        name: readRequiredText(values, "name"),
-        scopes: readScopes(values),
-        lifetimeMs: readDuration(values, "expiresIn"),
-        expiresAtMsMax: latestExpiryMs(caller),
-      };
-      const creating = createToken(tokens, wanted, originOf(exchange, caller), Date.now());
-      const { token, secret } = await orWrongParameter(creating);
-      // This node uses the change at once; others see it within a second. Only this response has the secret.
-      await tokenUpkeep.reloadOrPollLater();
-      exchange.respondJson(presentMinted(token, secret, undefined), 201);
-    }),
+export const createParameters = { name: required(parseText), scopes: scopeList, expiresIn: parseDuration };
+export const revokeParameters = { id: required(parseText) };
+export const rotateParameters = { id: required(parseText), overlap: parseDuration };
 
-    route("POST", "/api/tokens/{id}/revoke", "operator", async (exchange, caller) => {
-      await readFields(exchange);
-      const token = await requireToken(tokens, exchange.parameter);
-      const revoking = revokeTokens(tokens, token.id, originOf(exchange, caller), Date.now());
-      const [revoked = token] = await orWrongParameter(revoking);
-      await tokenUpkeep.reloadOrPollLater();
-      exchange.respondJson({ token: presentToken(revoked, Date.now()) } satisfies RevokedTokenJson);
-    }),
+/** Lists and changes the tokens of the store. This node uses a change at once; others see it within a second. */
+export class Tokens {
+  readonly #tokens: TokenStore;
+  readonly #upkeep: TokenUpkeep;
+  readonly #actions: ActionRecorder;
 
-    route("POST", "/api/tokens/{id}/rotate", "operator", async (exchange, caller) => {
-      const values = await readFields(exchange, ["overlap"]);
-      const overlapMs = readDuration(values, "overlap") ?? overlapMsDefault;
-      const { id } = await requireToken(tokens, exchange.parameter);
-      const wanted = { nameOrId: id, overlapMs, expiresAtMsMax: latestExpiryMs(caller) };
-      const rotating = rotateToken(tokens, wanted, originOf(exchange, caller), Date.now());
-      const { token, secret, oldValidUntilMs } = await orWrongParameter(rotating);
-      await tokenUpkeep.reloadOrPollLater();
-      exchange.respondJson(presentMinted(token, secret, isoTime(oldValidUntilMs)), 201);
-    }),
-  ];
+  constructor(tokens: TokenStore, upkeep: TokenUpkeep, actions: ActionRecorder) {
+    this.#tokens = tokens;
+    this.#upkeep = upkeep;
+    this.#actions = actions;
+  }
+
+  async list() {
+    const nowMs = Date.now();
+    return json({ tokens: (await this.#tokens.all()).map((token) => presentToken(token, nowMs)) });
+  }
+
+  async create({ exchange, caller, values }: ApiRequest<typeof createParameters>) {
+    const { name, scopes, expiresIn: lifetimeMs } = values;
+    this.#actions.count(caller);
+    const wanted = { name, scopes, lifetimeMs, expiresAtMsMax: latestExpiryMs(caller) };
+    const origin = { actor: caller.name, address: exchange.address };
+    const { token, secret } = await orWrongParameter(createToken(this.#tokens, wanted, origin, Date.now()));
+    await this.#upkeep.reloadOrPollLater();
+    return presentMinted(token, secret, undefined);
+  }
+
+  /** Not limited: whoever has lost many tokens must be able to revoke all of them now. */
+  async revoke({ exchange, caller, values }: ApiRequest<typeof revokeParameters>) {
+    const token = await this.#require(values.id);
+    const origin = { actor: caller.name, address: exchange.address };
+    const [revoked = token] = await orWrongParameter(
+      revokeTokens(this.#tokens, token.id, origin, Date.now()),
+    );
+    await this.#upkeep.reloadOrPollLater();
+    return json({ token: presentToken(revoked, Date.now()) });
+  }
+
+  async rotate({ exchange, caller, values }: ApiRequest<typeof rotateParameters>) {
+    const { id, overlap: overlapMs = overlapMsDefault } = values;
+    const { id: nameOrId } = await this.#require(id);
+    this.#actions.count(caller);
+    const wanted = { nameOrId, overlapMs, expiresAtMsMax: latestExpiryMs(caller) };
+    const origin = { actor: caller.name, address: exchange.address };
+    const { token, secret, oldValidUntilMs } = await orWrongParameter(
+      rotateToken(this.#tokens, wanted, origin, Date.now()),
+    );
+    await this.#upkeep.reloadOrPollLater();
+    return presentMinted(token, secret, isoTime(oldValidUntilMs));
+  }
+
+  async #require(id: string): Promise<Token> {
+    const token = (await this.#tokens.all()).find((candidate) => candidate.id === id);
+    if (token === undefined) throw new Refusal("no-such-token", `No token has the id ${quoted(id)}.`);
+    return token;
+  }
 }
 
-function presentMinted(token: Token, secret: string, oldUntil: string | undefined): MintedTokenJson {
-  return { token: presentToken(token, Date.now()), secret, oldUntil };
-}
-
-function originOf({ address }: Exchange, { name }: Caller): Origin {
-  return { actor: name, address };
+/** Only this response has the secret. */
+function presentMinted(token: Token, secret: string, oldUntil: string | undefined) {
+  return json<MintedTokenJson>({ token: presentToken(token, Date.now()), secret, oldUntil }, 201);
 }
 
 /** The latest expiry of a token that this caller creates: none outlives one of ours that creates it. */
@@ -88,18 +96,10 @@ export function latestExpiryMs({ hasJwt, expiresAtMs }: Caller): number | undefi
   return hasJwt ? Date.now() + byJwtLifetimeMsMax : expiresAtMs;
 }
 
-async function requireToken(tokens: TokenStore, wanted: string): Promise<Token> {
-  const token = (await tokens.all()).find((candidate) => candidate.id === wanted);
-  if (token === undefined)
-    throw new HttpError("no-such-token", `No token has the id ${shortened(wanted, quotedIdCharactersMax)}.`);
-  return token;
-}
-
-function readScopes(values: SentValues): readonly Scope[] {
-  const value = values.byName["scopes"];
-  if (value === undefined) return scopesDefault;
-  const wanted = Array.isArray(value) ? [...new Set(value)] : [];
+function readScopes(sent: unknown): readonly Scope[] {
+  if (sent === undefined) return scopesDefault;
+  const wanted = Array.isArray(sent) ? [...new Set(sent)] : [];
   if (wanted.length === 0 || !wanted.every((scope) => typeof scope === "string" && isScope(scope)))
-    throw wrongValueError(values, "scopes", `must be a list of at least one of ${scopes.join(", ")}`);
+    throw new InvalidValue(`must be a list of at least one of ${scopes.join(", ")}`);
   return wanted as Scope[];
 }

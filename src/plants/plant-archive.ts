@@ -145,7 +145,7 @@ export interface PlantArchive {
 
 /** All plants that match the filter, page by page. */
 export async function* pagesOf(
-  archive: PlantArchive,
+  archive: Pick<PlantArchive, "page">,
   filter: PlantFilter,
   limit: number,
   order: PageRequest["order"] = "oldest-first",

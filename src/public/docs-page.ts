@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { catalogue, type ErrorKind, publicKinds, statusOf } from "../http/error-catalogue.ts";
+import { page } from "../http/reply.ts";
 import { reasonPhrases } from "../http/response-head.ts";
 import { type Route, route } from "../http/route.ts";
 import baseStyle from "../style/base.css" with { type: "text" };
@@ -35,14 +36,14 @@ const kindsByStatus = Map.groupBy(publicKinds, statusOf);
 /** A page to read about the service and to try it, complete in one response. Made on the first request. */
 export function docsRoute(url: () => string): Route {
   let html: string | undefined;
-  return route("GET", docsPath, "none", (exchange) => {
-    html ??= page(url());
+  return route("GET", docsPath, "none", () => {
+    html ??= formatPage(url());
     const headers = { "Content-Security-Policy": policy, "Referrer-Policy": "no-referrer" };
-    exchange.respond("text/html; charset=utf-8", html, headers);
+    return page("text/html; charset=utf-8", html, headers);
   });
 }
 
-function page(url: string): string {
+function formatPage(url: string): string {
   const parts: Record<string, string> = {
     ...scripts,
     style,

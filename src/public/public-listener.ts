@@ -1,4 +1,5 @@
 import { Listener, type ListenerDependencies, type ListenerSettings } from "../http/listener.ts";
+import { page } from "../http/reply.ts";
 import { type Handler, type Route, route } from "../http/route.ts";
 import { docsPath, docsRoute } from "./docs-page.ts";
 import contract from "./openapi.json" with { type: "json" };
@@ -29,8 +30,8 @@ export function publicRoutes(createPlant: Handler, url: () => string): readonly 
 /** Describes `POST /plants` alone. Completed on the first request. */
 function openapiRoute(url: () => string): Route {
   let document: string | undefined;
-  return route("GET", "/openapi.json", "none", (exchange) => {
+  return route("GET", "/openapi.json", "none", () => {
     document ??= JSON.stringify({ ...contract, servers: [{ url: url() }] }, null, 2);
-    exchange.respond("application/json", document);
+    return page("application/json", document);
   });
 }

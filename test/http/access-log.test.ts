@@ -59,7 +59,7 @@ test("a line about what is not a request has the address without a method", asyn
 });
 
 test("a line has the route alone of the secret link to an export, whatever became of the request", async () => {
-  const path = `/api/exports/${crypto.randomUUID()}`;
+  const path = `/api/downloads/${crypto.randomUUID()}`;
   const heads: [start: string, host: string, status: number][] = [
     [`GET ${path}`, "localhost", 404],
     [`POST ${path}`, "localhost", 405],
@@ -78,7 +78,7 @@ test("a line has the route alone of the secret link to an export, whatever becam
   const paths = lines(direct)
     .slice(before)
     .map((one) => one["url.path"]);
-  expect(paths).toEqual(Array(heads.length).fill("/api/exports/{secret}"));
+  expect(paths).toEqual(Array(heads.length).fill("/api/downloads/{secret}"));
 });
 
 test("a line has the address even if the client has gone away", async () => {

@@ -78,8 +78,8 @@ test("while the folder for backups is missing, each request says so, and uses up
   const { name, link } = await makeLink(service);
   renameSync(service.backupFolder, `${service.backupFolder}.away`);
   const message = `The folder ${service.backupFolder} does not exist; create it first.`;
-  expect(await service.send(`/${name}/link`)).toMatchObject({ error: 40031, message });
-  expect(await (await fetch(link)).json()).toMatchObject({ error: 40031, message });
+  expect(await service.send(`/${name}/link`)).toMatchObject({ error: 50302, message });
+  expect(await (await fetch(link)).json()).toMatchObject({ error: 50302, message });
   expect(service.logged.join("")).not.toContain("internal error");
   renameSync(`${service.backupFolder}.away`, service.backupFolder);
   expect((await fetch(link)).status).toBe(200);

@@ -101,7 +101,7 @@ test("the end of an import is in the audit trail with what was counted", async (
 
 test.each([
   ["without a file", { file: undefined }, 'Field "file" is missing'],
-  ["without a count", { refused: undefined }, 'Field "refused" is missing; expected an integer.'],
+  ["without a count", { refused: undefined }, 'Field "refused" is missing; expected an integer, 0 or more.'],
   ["with a fraction", { created: 1.5 }, "must be an integer, 0 or more, but is 1.5."],
   ["with a negative count", { replayed: -1 }, 'Field "replayed" must be'],
 ])("the end of an import %s is refused", async (_, wrong, message) => {
@@ -167,25 +167,5 @@ describe("uploads", () => {
     const token = await createToken("next", bothScopes, to);
     // The service may learn only later that a client has gone away.
     await eventually(async () => (await send("", { token, to })).status === 200);
-  });
-
-  test("of one token leave half of the imports to others", async () => {
-    await using to = await startTestService();
-    const slow = await createToken("slow", bothScopes, to);
-    const other = await createToken("other", bothScopes, to);
-    const whileUploading = (meanwhile: () => Promise<unknown>) => upload(to, slow, [meanwhile, "0\r\n\r\n"]);
-    const answers: unknown[] = [];
-    await whileUploading(() =>
-      whileUploading(async () => {
-        answers.push(await send(line(1), { token: slow, to }));
-        answers.push(await send(line(1), { token: other, to }));
-      }),
-    );
-    const message =
-      "This token already has 2 imports running, and one token may have at most half of the 4. Try again when one has finished.";
-    expect(answers).toEqual([
-      { status: 503, error: 50301, message },
-      { status: 200, outcomes: ["created"] },
-    ]);
   });
 });

@@ -124,9 +124,9 @@ test.each<[what: string, says: string, body: string, path?: string, error?: numb
   ["an id that no token has", "nope", "{}", "/nope/revoke", 40403],
   [
     "an id that the message would cut within a character",
-    `No token has the id ${"a".repeat(48)}….`,
+    `No token has the id ${"a".repeat(98)}….`,
     "{}",
-    `/${"a".repeat(48)}%F0%9F%8C%B1a/rotate`,
+    `/${"a".repeat(98)}%F0%9F%8C%B1a/rotate`,
     40403,
   ],
 ])(

@@ -2,7 +2,7 @@
 import type { Gate } from "../../src/access/gate.ts";
 import type { Readiness } from "../../src/http/health.ts";
 import { Listener } from "../../src/http/listener.ts";
-import type { LoggedRequests } from "../../src/http/request-log.ts";
+import type { LoggedRequests } from "../../src/http/log-fields.ts";
 import type { Route } from "../../src/http/route.ts";
 import type { Intake } from "../../src/plants/intake.ts";
 import { createEvents } from "../../src/telemetry/events.ts";
@@ -49,6 +49,7 @@ export function startListener(
     lines,
     metrics,
     events,
+    drain: (timeoutMs: number) => listener.drain(timeoutMs),
     [Symbol.asyncDispose]: () => listener[Symbol.asyncDispose](),
   };
 }

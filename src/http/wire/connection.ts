@@ -205,9 +205,16 @@ export class Connection implements LimitedConnection, TakesTurns {
     this.#awaitBody({ arriving, receiver });
   }
 
+  /** The response to the current request is sent later. Its owner learns if the connection closes before. */
+  respondLater(owner: StreamOwner): void {
+    if (this.state.name === "closed") return owner.closed();
+    this.#streamOwner = owner;
+  }
+
   /** Sends the whole response to the current request; `bytes` is its length. */
   send(data: string | Buffer, bytes: number): void {
     if (this.state.name === "closed") return;
+    this.#streamOwner = undefined;
     this.#settleLastResponse();
     this.#afterWrite(this.#outgoing.write(data, bytes));
   }

@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
-import { deniedError, overRateError } from "./http-error.ts";
+import { denial, overRate } from "./refusal.ts";
 
 test.each([
   [1, "1"],
   [1000, "1"],
   [1001, "2"],
 ])("a caller that has to wait for %d ms is told to wait for %s s", (waitMs, seconds) => {
-  const error = overRateError(waitMs);
+  const error = overRate(waitMs);
   expect(error.headers).toEqual({ "Retry-After": seconds });
   expect(error.message).toBe(`This token is over its rate limit. Try again in ${seconds} s.`);
 });
@@ -20,11 +20,11 @@ test("a denied caller gets the challenge of RFC 6750, unless its credentials are
     "issuer-unavailable": undefined,
   } as const;
   for (const [reason, challenge] of Object.entries(challenges)) {
-    const error = deniedError(reason as keyof typeof challenges, "operator");
+    const error = denial(reason as keyof typeof challenges, "operator");
     expect(error.kind).toBe(reason as keyof typeof challenges);
     expect(error.headers["WWW-Authenticate"]).toBe(challenge);
   }
-  expect(deniedError("lacks-scope", "operator").message).toBe("The token lacks the scope operator.");
-  const withoutScheme = deniedError("no-credentials", "operator", "pst_0123456789");
+  expect(denial("lacks-scope", "operator").message).toBe("The token lacks the scope operator.");
+  const withoutScheme = denial("no-credentials", "operator", "pst_0123456789");
   expect(withoutScheme.message).toEndWith('the word "Bearer" is missing before the token.');
 });

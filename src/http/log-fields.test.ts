@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { traceId } from "./request-log.ts";
+import { traceId } from "./log-fields.ts";
 
 const trace = "4bf92f3577b34da6a3ce929d0e0e4736";
 const span = "00f067aa0ba902b7";

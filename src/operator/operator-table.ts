@@ -1,0 +1,113 @@
+import { json } from "../http/reply.ts";
+import { ActionRecorder } from "./action-recorder.ts";
+import { row, uploadRow } from "./api-route.ts";
+import { auditParameters, listAudit } from "./audit.ts";
+import { Backups, linkParameters } from "./backups.ts";
+import type { CallerTurns } from "./caller-turns.ts";
+import type { DownloadLinks } from "./download-links.ts";
+import { exportParameters, exportPlants } from "./exports.ts";
+import { countsParameters, Imports, importParameters } from "./imports.ts";
+import type { OperatorDependencies } from "./operator-dependencies.ts";
+import { Overview } from "./overview.ts";
+import { countParameters, listParameters, Plants, plantParameters } from "./plants.ts";
+import { listRefusals, refusalParameters } from "./refusals.ts";
+import { presentCaller } from "./sign-in.ts";
+import { createParameters, revokeParameters, rotateParameters, Tokens } from "./tokens.ts";
+
+/** The operator API: what its table is, the console's types are. */
+export type OperatorTable = ReturnType<typeof operatorTable>;
+
+/**
+ * Everything that the operator API serves: method and path, the scope, the parameters, whether it takes turns with the other reads
+ * of its caller, and what responds. The overview takes none, so that an operator always sees it: its figures are read in the
+ * background.
+ */
+export function operatorTable(
+  dependencies: OperatorDependencies,
+  bodyBytesMax: number,
+  turns: CallerTurns,
+  links: DownloadLinks,
+) {
+  const { store, metrics, publicListener, rateLimit, startedAtMs, effectiveSettings } = dependencies;
+  const { intake, readiness, events } = dependencies.listenerDependencies;
+  const { archive, audit } = store;
+  const publicUrl = publicListener.url;
+
+  // The subjects of the API.
+  const actions = new ActionRecorder(audit);
+  const overview = new Overview({ store, readiness, metrics, events, startedAtMs });
+  const plants = new Plants(archive, actions);
+  const imports = new Imports({ intake, rateLimit, events, actions, lineBytesMax: bodyBytesMax });
+  const tokens = new Tokens(store.tokens, dependencies.tokenUpkeep, actions);
+  const backups = new Backups(dependencies.backups, actions, events);
+
+  return {
+    // Who is signed in. A sign-in is sent once for a token that someone has just entered: the audit trail records it.
+    "GET /api/me": row("operator:read", {}, "at once", ({ caller }) =>
+      json(presentCaller(caller, publicUrl, bodyBytesMax)),
+    ),
+    "POST /api/sign-in": row("operator:read", {}, "at once", async ({ exchange, caller }) => {
+      await actions.record(exchange, caller, "console.signed-in", "console", caller.scopes.join(", "));
+      return json(presentCaller(caller, publicUrl, bodyBytesMax));
+    }),
+
+    // How the service does.
+    "GET /api/overview": row("operator:read", {}, "at once", async () =>
+      json(await overview.present(await archive.nowMs())),
+    ),
+    "GET /api/refusals": row("operator", refusalParameters, "at once", ({ values }) =>
+      json(listRefusals(events, publicUrl, startedAtMs, values.limit)),
+    ),
+    "GET /api/settings": row("operator", {}, "at once", () => json({ settings: effectiveSettings })),
+
+    // Plants.
+    "GET /api/plants": row("operator:read", listParameters, "in turn", (request) => plants.list(request)),
+    "GET /api/plants/count": row("operator:read", countParameters, "in turn", (request) =>
+      plants.count(request),
+    ),
+    "GET /api/plants/{id}": row("operator:read", plantParameters, "in turn", (request) =>
+      plants.show(request),
+    ),
+
+    // An export takes a turn for each of its pages.
+    "GET /api/export": row("operator:read", exportParameters, "at once", ({ exchange, caller, values }) =>
+      exportPlants(archive, actions, turns, values)(exchange, caller),
+    ),
+    "POST /api/exports": row("operator:read", exportParameters, "at once", ({ exchange, caller, values }) => {
+      const download = exportPlants(archive, actions, turns, values);
+      return json(links.create(exchange, caller, "operator:read", download), 201);
+    }),
+
+    // An import also needs `operator:read`.
+    "POST /api/imports": uploadRow("plants:create", importParameters, (request) =>
+      imports.importPart(request),
+    ),
+    "POST /api/imports/finished": row("plants:create", countsParameters, "at once", (request) =>
+      imports.recordEnd(request),
+    ),
+
+    // Tokens, and what was done with them.
+    "GET /api/tokens": row("operator", {}, "at once", () => tokens.list()),
+    "POST /api/tokens": row("operator", createParameters, "at once", (request) => tokens.create(request)),
+    "POST /api/tokens/{id}/revoke": row("operator", revokeParameters, "at once", (request) =>
+      tokens.revoke(request),
+    ),
+    "POST /api/tokens/{id}/rotate": row("operator", rotateParameters, "at once", (request) =>
+      tokens.rotate(request),
+    ),
+    "GET /api/audit": row("operator", auditParameters, "in turn", (request) => listAudit(audit, request)),
+
+    // Backups.
+    "GET /api/backups": row("operator", {}, "at once", () => backups.list()),
+    "POST /api/backups": row("operator", {}, "at once", (request) => backups.create(request)),
+    "POST /api/backups/{name}/link": row(
+      "operator",
+      linkParameters,
+      "at once",
+      async ({ exchange, caller, values: { name } }) => {
+        await backups.requireBackup(name);
+        return json(links.create(exchange, caller, "operator", backups.download(name)), 201);
+      },
+    ),
+  };
+}
