@@ -437,3 +437,37 @@ describe("many plants", () => {
     });
   });
 });
+
+describe("following", () => {
+  const page = (next: string, more: boolean) => () =>
+    new Response(JSON.stringify({ plants: [], next, more, now: "2026-11-19T00:00:00.000Z" }));
+
+  test("goes on from page to page, and waits only where there is no more", async () => {
+    using delays = skipDelays();
+    const urls: string[] = [];
+    const answers: Answer[] = [page("a", true), status(503), page("b", false), page("c", false)];
+    const fetch = async (url: string) => {
+      urls.push(new URL(url).search);
+      const answer = answers.shift() ?? page("d", false);
+      return answer("", AbortSignal.any([]));
+    };
+    const client = new PlantStoreClient({ ...limits, fetch });
+    const pages: string[] = [];
+    for await (const { next } of client.followPlants({ filter: { tag: "t" }, everyMs: 7000 })) {
+      pages.push(next);
+      if (next === "c") break;
+    }
+    expect(pages).toEqual(["a", "b", "c"]);
+    const query = "?tag=t&limit=1000&after=";
+    expect(urls).toEqual(["0", "a", "a", "b"].map((after) => query + after));
+    expect(delays.lengthsMs.filter((ms) => ms === 7000)).toHaveLength(1);
+  });
+
+  test("a response that is no page is not from the operator listener", async () => {
+    const client = new PlantStoreClient({ ...limits, fetch: async () => new Response("{}") });
+    const following = client.followPlants();
+    expect(await caught(following.next())).toMatchObject({
+      message: expect.stringContaining("operator listener"),
+    });
+  });
+});

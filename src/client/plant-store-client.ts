@@ -56,6 +56,52 @@ export type PlantOutcome<Item> = { readonly item: Item; readonly index: number }
   | { readonly kind: "refused"; readonly error: ServiceRefused | TypeError }
 );
 
+export interface FollowOptions extends CallOptions {
+  /** Where to begin: the `next` of a page, the `cursor` of a plant, `now`, or `0`, the first plant, by default. */
+  readonly after?: string;
+  /** Only plants that match all of these. */
+  readonly filter?: FollowFilter;
+  /** How long to wait after a page that has no more after it; a second by default. */
+  readonly everyMs?: number | undefined;
+}
+
+export interface FollowFilter {
+  readonly id?: string | undefined;
+  readonly tag?: string | undefined;
+  /** Any part of the name. */
+  readonly name?: string | undefined;
+  /** The name of the token that sent the plant. */
+  readonly token?: string | undefined;
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
+}
+
+/** A page of `followPlants`. It may be empty. */
+export interface FollowedPage {
+  readonly plants: readonly FollowedPlant[];
+  /** The cursor to go on with. */
+  readonly next: string;
+  /** Whether there is more to read now. */
+  readonly more: boolean;
+  /** When the store was read, by the clock that plants have their times from. */
+  readonly now: string;
+  /** Every plant that was stored before this time is on this page or an earlier one, unless there is more. */
+  readonly completeTo?: string;
+  /** Since when a transaction on the PostgreSQL server keeps newer plants waiting. */
+  readonly waitingSince?: string;
+}
+
+export interface FollowedPlant {
+  /** In decimal, as it may be beyond 2^53. */
+  readonly id: string;
+  readonly name: string;
+  readonly tag?: string;
+  readonly createdAt: string;
+  readonly createdBy: string;
+  /** What follows this plant comes after this cursor. */
+  readonly cursor: string;
+}
+
 /** A complete response; without a status there was none, and a retry may succeed. */
 type Result =
   | { readonly status: number; readonly headers: Pick<Headers, "get">; readonly text: string }
@@ -74,6 +120,9 @@ const defaults: {
   readonly patienceMs: number;
 } = { timeoutMs: 30_000, attemptsMax: 6, backoffMs: 200, backoffMsMax: 10_000, patienceMs: 120_000 };
 const concurrencyDefault = 16;
+// The most that a page can have.
+const pagePlants = "1000";
+const everyMsDefault = 1000;
 const atLeastOne: readonly string[] = ["timeoutMs", "attemptsMax"];
 // A timer with a longer delay would fire immediately.
 const optionMax = 2 ** 31 - 1;
@@ -85,17 +134,14 @@ const retryAfterMsMax = 60_000;
 
 /** Creates plants in a plant store. It retries on its own, because sending the same plant again is always safe. */
 export class PlantStoreClient {
-  readonly #url: string;
+  readonly #baseUrl: string;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #fetch: Fetch;
   readonly #limits: typeof defaults;
 
   constructor(options: ClientOptions) {
-    this.#url = plantsUrl(options.baseUrl);
-    this.#headers = {
-      Authorization: `Bearer ${validToken(options.token)}`,
-      "Content-Type": "application/json",
-    };
+    this.#baseUrl = plainUrl(options.baseUrl);
+    this.#headers = { Authorization: `Bearer ${validToken(options.token)}` };
     this.#fetch = options.fetch ?? ((url, request) => fetch(url, request));
     this.#limits = limitsOf(options);
   }
@@ -111,27 +157,34 @@ export class PlantStoreClient {
   }
 
   /** Stores a plant from its JSON, which is sent unchanged. */
-  async createPlantFromJson(json: PlantJson["json"], { signal }: CallOptions = {}): Promise<CreatedPlant> {
-    const { attemptsMax, backoffMs, backoffMsMax, patienceMs } = this.#limits;
-    const patientUntilMs = performance.now() + patienceMs;
-    let failures = 0;
-    let backoff = Math.min(backoffMs, backoffMsMax);
-    for (let attempts = 1; ; attempts++) {
-      const result = await this.#attempt(json, signal);
-      const { status } = result;
-      if (status === 200) return this.#createdPlant(result);
+  async createPlantFromJson(body: PlantJson["json"], { signal }: CallOptions = {}): Promise<CreatedPlant> {
+    const headers = { ...this.#headers, "Content-Type": "application/json" };
+    const url = this.#urlOf("/plants");
+    const response = await this.#request(url, { method: "POST", headers, body }, signal);
+    return createdPlant(url, response);
+  }
 
-      const isRateLimited = status === tooManyRequests;
-      if (!isRateLimited) failures++;
-      const retryAfterMs = status === undefined ? 0 : parseRetryAfterMs(result.headers.get("retry-after"));
-      // Jitter of up to half, so that clients that failed together do not retry together: the rule of retry/backoff.ts.
-      const delayMs = retryAfterMs + (backoff * (1 + Math.random())) / 2;
-      backoff = Math.min(backoff * 2, backoffMsMax);
-
-      const isUsedUp = isRateLimited ? performance.now() + delayMs > patientUntilMs : failures >= attemptsMax;
-      if (!isRetryableStatus(status) || retryAfterMs > retryAfterMsMax || isUsedUp)
-        throw this.#failure(result, attempts);
-      await sleep(delayMs, signal);
+  /**
+   * Reads what the store has, and what is stored from then on: each plant once, page by page. The base URL is that of the operator
+   * listener. It ends when its caller stops asking or the signal aborts it.
+   * @throws ServiceRefused, ServiceUnreachable, RequestAborted
+   */
+  async *followPlants(options: FollowOptions = {}): AsyncGenerator<FollowedPage, never, void> {
+    const { after = "0", filter = {}, everyMs = everyMsDefault, signal } = options;
+    const chosen = Object.entries(filter).filter(([, value]) => value !== undefined);
+    let cursor = after;
+    for (;;) {
+      const query = new URLSearchParams([...chosen, ["limit", pagePlants], ["after", cursor]]);
+      const url = this.#urlOf("/api/plants");
+      const response = await this.#request(
+        `${url}?${query}`,
+        { method: "GET", headers: this.#headers },
+        signal,
+      );
+      const page = followedPage(url, response);
+      yield page;
+      cursor = page.next;
+      if (!page.more) await sleep(everyMs, signal);
     }
   }
 
@@ -169,14 +222,49 @@ export class PlantStoreClient {
     }
   }
 
-  /** Sends the plant once. @throws RequestAborted the caller's signal is aborted. */
-  async #attempt(body: PlantJson["json"], caller: AbortSignal | undefined): Promise<Result> {
+  #urlOf(path: string): string {
+    return this.#baseUrl + path;
+  }
+
+  /**
+   * The response with the status 200, after as many attempts as it takes.
+   * @throws ServiceRefused, ServiceUnreachable, RequestAborted
+   */
+  async #request(
+    url: string,
+    request: RequestInit,
+    caller: AbortSignal | undefined,
+  ): Promise<CompleteResponse> {
+    const { attemptsMax, backoffMs, backoffMsMax, patienceMs } = this.#limits;
+    const patientUntilMs = performance.now() + patienceMs;
+    let failures = 0;
+    let backoff = Math.min(backoffMs, backoffMsMax);
+    for (let attempts = 1; ; attempts++) {
+      const result = await this.#attempt(url, request, caller);
+      const { status } = result;
+      if (status === 200) return result;
+
+      const isRateLimited = status === tooManyRequests;
+      if (!isRateLimited) failures++;
+      const retryAfterMs = status === undefined ? 0 : parseRetryAfterMs(result.headers.get("retry-after"));
+      // Jitter of up to half, so that clients that failed together do not retry together: the rule of retry/backoff.ts.
+      const delayMs = retryAfterMs + (backoff * (1 + Math.random())) / 2;
+      backoff = Math.min(backoff * 2, backoffMsMax);
+
+      const isUsedUp = isRateLimited ? performance.now() + delayMs > patientUntilMs : failures >= attemptsMax;
+      if (!isRetryableStatus(status) || retryAfterMs > retryAfterMsMax || isUsedUp)
+        throw failureOf(url, result, attempts);
+      await sleep(delayMs, caller);
+    }
+  }
+
+  /** Sends the request once. @throws RequestAborted the caller's signal is aborted. */
+  async #attempt(url: string, request: RequestInit, caller: AbortSignal | undefined): Promise<Result> {
     const { timeoutMs } = this.#limits;
     const { signal, clear } = startDeadline(timeoutMs, caller);
     try {
-      // A redirect would turn the POST into a GET, so it is reported instead of followed.
-      const request = { method: "POST", headers: this.#headers, body, signal, redirect: "manual" } as const;
-      const response = await this.#fetch(this.#url, request);
+      // A redirect would turn a POST into a GET, so it is reported instead of followed.
+      const response = await this.#fetch(url, { ...request, signal, redirect: "manual" });
       return { status: response.status, headers: response.headers, text: await response.text() };
     } catch (cause) {
       throwIfAborted(caller);
@@ -186,29 +274,38 @@ export class PlantStoreClient {
       clear();
     }
   }
-
-  #createdPlant({ headers, text }: CompleteResponse): CreatedPlant {
-    const { name, tag } = membersOfJson(text);
-    if (typeof name !== "string" || (tag !== undefined && typeof tag !== "string")) {
-      const message = `${this.#url} responded with something that is not a plant; check the base URL.`;
-      throw new ServiceUnreachable(message);
-    }
-    const replayed = headers.get("idempotent-replayed") === "true";
-    return tag === undefined ? { name, replayed } : { name, tag, replayed };
-  }
-
-  /** The error of an attempt that is not repeated. */
-  #failure(result: Result, attempts: number): ServiceRefused | ServiceUnreachable {
-    if (result.status !== undefined) return refusal(result);
-    const tries = attempts === 1 ? "1 attempt" : `${attempts} attempts`;
-    // Some messages of Bun end with a question.
-    const end = /[.?!]$/.test(result.reason) ? "" : ".";
-    const message = `${this.#url} could not be reached in ${tries}: ${result.reason}${end}`;
-    return new ServiceUnreachable(message, { cause: result.cause });
-  }
 }
 
-function plantsUrl(baseUrl: string | URL): string {
+function createdPlant(url: string, { headers, text }: CompleteResponse): CreatedPlant {
+  const { name, tag } = membersOfJson(text);
+  if (typeof name !== "string" || (tag !== undefined && typeof tag !== "string"))
+    throw new ServiceUnreachable(`${url} responded with something that is not a plant; check the base URL.`);
+  const replayed = headers.get("idempotent-replayed") === "true";
+  return tag === undefined ? { name, replayed } : { name, tag, replayed };
+}
+
+function followedPage(url: string, { text }: CompleteResponse): FollowedPage {
+  const page = membersOfJson(text);
+  if (!Array.isArray(page["plants"]) || typeof page["next"] !== "string")
+    throw new ServiceUnreachable(
+      `${url} responded with something that is not a page of plants; check that the base URL is the operator listener's.`,
+    );
+  return page as unknown as FollowedPage;
+}
+
+/** The error of an attempt that is not repeated. */
+function failureOf(url: string, result: Result, attempts: number): ServiceRefused | ServiceUnreachable {
+  if (result.status !== undefined) return refusal(result);
+  const tries = attempts === 1 ? "1 attempt" : `${attempts} attempts`;
+  // Some messages of Bun end with a question.
+  const end = /[.?!]$/.test(result.reason) ? "" : ".";
+  const [address] = url.split("?");
+  const message = `${address} could not be reached in ${tries}: ${result.reason}${end}`;
+  return new ServiceUnreachable(message, { cause: result.cause });
+}
+
+/** The base URL without a slash at its end. */
+function plainUrl(baseUrl: string | URL): string {
   const text = String(baseUrl);
   const url = URL.canParse(text) ? new URL(text) : undefined;
   // The URL is not quoted, since it may contain a password.
@@ -216,7 +313,7 @@ function plantsUrl(baseUrl: string | URL): string {
     throw new TypeError(
       "The base URL must be an http or https URL without credentials, query or fragment, such as https://example.org/garden/v1.",
     );
-  return `${url.origin}${url.pathname.replace(/\/+$/, "")}/plants`;
+  return `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
 }
 
 /** Whether the URL is of http or https, and has only an origin and a path. */
