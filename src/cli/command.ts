@@ -90,7 +90,6 @@ export function generalHelp(
 ): string {
   return [
     `${bold("plant-store", hasColour)}: a durable intake for plant records. Examples:`,
-    "",
     formatTerms(firstCommands, "  ", columns),
     "",
     bold("Commands", hasColour),

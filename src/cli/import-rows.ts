@@ -3,7 +3,7 @@ import { inOrder } from "../client/in-order.ts";
 import { PlantStoreClient, ServiceRefused } from "../client/plant-store-client.ts";
 import { answerAboutRow, checkRow } from "../files/check-row.ts";
 import type { InputRow } from "../files/input-row.ts";
-import { hourMs } from "../text/duration.ts";
+import { retries } from "./retries.ts";
 
 /** A row that is not stored. */
 export interface Refused {
@@ -33,7 +33,6 @@ export interface ImportTarget {
 const inFlightMax = 64;
 // They are checked in a few milliseconds.
 const rowsPerTurn = 256;
-const retries = { timeoutMs: 30_000, backoffMs: 250, backoffMsMax: 4000, patienceMs: hourMs };
 
 /** Creates rows by requests to the service. */
 export function createByRequest({ url, token, attemptsMax }: ImportTarget): CreateRow {

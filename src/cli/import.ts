@@ -9,7 +9,7 @@ import { reachableUrl } from "../http/listen-address.ts";
 import { isSameFile } from "../storage/sqlite/data-file/inode.ts";
 import { messageOf } from "../system/errors.ts";
 import { misuse, Problem } from "../system/problem.ts";
-import { countFrom, oneOf } from "../text/parsers.ts";
+import { oneOf } from "../text/parsers.ts";
 import { readFlag, UsageError } from "./arguments.ts";
 import type { Arguments, Command } from "./command.ts";
 import { refuseUnreadableFile } from "./file-problem.ts";
@@ -24,11 +24,9 @@ import {
   withSilenceTimer,
 } from "./import-rows.ts";
 import { showProgress } from "./progress.ts";
+import { attemptsFlag, readAttempts } from "./retries.ts";
 import { abortOnStopSignal, escapeInvisible, interruptedCode, printJson, type Terminal } from "./terminal.ts";
 
-// This many attempts take at least 15 seconds, even if jitter halves each delay and each attempt fails immediately.
-const attemptsDefault = 12;
-const attemptsLimit = 10_000;
 // A service that has not responded for this long may not be there.
 const silentMsMax = 2000;
 
@@ -48,10 +46,7 @@ export const importPlants: Command = {
       placeholder: "FORMAT",
       help: `${fileFormats.join(", ")} (detected from the name and the first bytes)`,
     },
-    attempts: {
-      placeholder: "COUNT",
-      help: `how often to try while the service does not respond (${attemptsDefault})`,
-    },
+    attempts: attemptsFlag,
     "dry-run": { help: "check every row without sending it" },
     refused: { placeholder: "FILE", help: "write refused rows to this file, unchanged" },
     json: { help: "print the report as JSON" },
@@ -109,8 +104,7 @@ function readTarget(args: Arguments, { baseUrl, listen, tls }: Config): ImportTa
     throw misuse("Set PLANT_STORE_ACCESS_TOKEN. To create a token: plant-store token create --name NAME");
   const configuredUrl = reachableUrl(baseUrl, { ...listen, isSecure: tls !== undefined });
   const url = readFlag(args, "url", parseBaseUrl)?.href ?? configuredUrl;
-  const attemptsMax = readFlag(args, "attempts", countFrom(1, attemptsLimit));
-  return { url, token, attemptsMax: attemptsMax ?? attemptsDefault };
+  return { url, token, attemptsMax: readAttempts(args) };
 }
 
 /** How an import ended. */

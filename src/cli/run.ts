@@ -14,6 +14,7 @@ import { copy } from "./copy.ts";
 import { doctor } from "./doctor.ts";
 import { exportPlants } from "./export.ts";
 import { exposureWarnings } from "./exposed-files.ts";
+import { follow } from "./follow.ts";
 import { importPlants } from "./import.ts";
 import { list } from "./list.ts";
 import { ready } from "./ready.ts";
@@ -42,6 +43,7 @@ export const commands: Readonly<Record<string, Command>> = {
   list,
   show,
   export: exportPlants,
+  follow,
   import: importPlants,
   backup,
   restore,

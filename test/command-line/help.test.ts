@@ -10,7 +10,7 @@ function secretsReadBy(command: string): string[] {
   const token = "PLANT_STORE_ACCESS_TOKEN";
   const password = "PLANT_STORE_DATABASE_PASSWORD";
   if (["serve", "config", "doctor"].includes(command)) return [token, "PLANT_STORE_OPERATOR_TOKEN", password];
-  if (command === "import") return [token];
+  if (command === "import" || command === "follow") return [token];
   const opensStore = /^(?:token .*|audit|list|show|export|copy)$/.test(command);
   return opensStore ? [password] : [];
 }
@@ -22,7 +22,7 @@ describe("help", () => {
     const first = lines.indexOf("Commands") + 1;
     const listed = lines.slice(first, lines.indexOf("", first)).map((line) => line.trim().split(" ")[0]);
     const names =
-      "serve token audit list show export import backup restore verify copy config doctor ready version";
+      "serve token audit list show export follow import backup restore verify copy config doctor ready version";
     expect(code).toBe(0);
     expect(err).toBe("");
     expect(out).toMatch(/Examples.*Commands/s);

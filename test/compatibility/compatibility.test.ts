@@ -22,6 +22,8 @@ const changedOnPurpose = [
   ...["list", "revoke greenhouse"].map((command) => `jsonFields of token ${command} --json: [].lastUsedAt`),
   // It named the hard links of a data file.
   "logFields: plant_store.names",
+  // A page has `more`, and after=now leads to what is stored from now on.
+  "responses of follow of fields: newest",
 ];
 
 let present: Surface;

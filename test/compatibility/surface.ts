@@ -51,6 +51,7 @@ export const commands = [
   "list",
   "show",
   "export",
+  "follow",
   "import",
   "backup",
   "restore",

@@ -1,18 +1,14 @@
 // Following new plants with a cursor, through GET /api/plants?after=.
 import { afterAll, describe, expect, test } from "bun:test";
-import { cpSync, readFileSync } from "node:fs";
+import { cpSync } from "node:fs";
 import { join } from "node:path";
 import type { FollowPageJson } from "../../src/operator/responses.ts";
-import { start } from "../support/command.ts";
-import { eventually } from "../support/eventually.ts";
-import { lacksProgram } from "../support/lacks.ts";
 import { memoize } from "../support/memoize.ts";
 import { operatorGet } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
 import { startTestService, type TestService } from "../support/test-service.ts";
-import { operatorToken } from "../support/tokens.ts";
 
 const list = (service: TestService, query: string) =>
   operatorGet<FollowPageJson>(service, `/api/plants?${query}`);
@@ -41,40 +37,6 @@ test("after=0 begins with the first plant, and every cursor continues with what 
   const page = await list(service, "after=0&limit=1");
   expect(page).toMatchObject({ plants: [{ id: "2", cursor: page.next }], more: true });
 });
-
-test.skipIf(lacksProgram("jq"))(
-  "the script in the documents follows the store again from where it was killed",
-  async () => {
-    await using service = await startTestService();
-    const name = '"back\\\\nslash" and ü';
-    await addPlants(service, [1]);
-    await post(service.url, JSON.stringify({ id: 2, name }));
-    const documents = readFileSync(join(import.meta.dir, "../../docs/import-export.md"), "utf8");
-    const [, script = ""] = /## Following the store[\s\S]*?```sh\n([\s\S]*?)```/.exec(documents) ?? [];
-    using folder = temporaryFolder();
-    const text = (file: string) => Bun.file(join(folder.path, file)).text();
-    for (const id of [3, 4]) {
-      await using _following = start(
-        "sh",
-        ["-c", script.replace("http://127.0.0.1:3001", service.operatorUrl)],
-        {
-          folder: folder.path,
-          environment: { TOKEN: operatorToken },
-          ownGroup: true,
-        },
-      );
-      await eventually(async () => (await text("plants.ndjson")).includes(`"id":"${id - 1}"`));
-      await addPlants(service, [id]);
-      await eventually(async () => (await text("plants.ndjson")).includes(`"id":"${id}"`));
-      // A client that is killed before it saves the cursor gets these plants again.
-      const { next } = await list(service, "after=now");
-      await eventually(async () => (await text("cursor")) === `${next}\n`);
-    }
-    const lines = (await text("plants.ndjson")).trim().split("\n");
-    const plants = lines.map((line) => JSON.parse(line));
-    expect(plants).toMatchObject([{ id: "1" }, { id: "2", name }, { id: "3" }, { id: "4" }]);
-  },
-);
 
 describe("41001 is sent for a cursor", () => {
   const made = temporaryFolder();
