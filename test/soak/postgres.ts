@@ -131,16 +131,17 @@ export async function runCluster({ rounds, random, tell }: SoakRun): Promise<Fig
 }
 
 /** A primary with a synchronous standby behind a link that can be cut. */
-async function startPair() {
+export async function startPair(settings: Record<string, string> = {}) {
   await using stack = new AsyncDisposableStack();
-  const primary = stack.use(await startPostgres());
+  const primary = stack.use(await startPostgres({ settings }));
   const database = await primary.newDatabase();
   const link = stack.use(await startTcpProxy(primary.port));
-  const settings = {
+  const ofStandby = {
+    ...settings,
     primary_conninfo: `host=127.0.0.1 port=${link.port} user=postgres`,
     wal_retrieve_retry_interval: "100ms",
   };
-  const standby = stack.use(await startPostgres({ standbyOf: primary, settings }));
+  const standby = stack.use(await startPostgres({ standbyOf: primary, settings: ofStandby }));
   await primary.run("ALTER SYSTEM SET synchronous_standby_names = '*'");
   await primary.run("SELECT pg_reload_conf()");
   const onStandby = database.replace(`:${primary.port}/`, `:${standby.port}/`);

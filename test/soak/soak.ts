@@ -6,6 +6,7 @@ import { crashPoints } from "./crash-points.ts";
 import { digests } from "./digests.ts";
 import { errors } from "./errors.ts";
 import { files } from "./files.ts";
+import { follow } from "./follow.ts";
 import { kill } from "./kill.ts";
 import { load, overload } from "./load.ts";
 import { operator } from "./operator.ts";
@@ -23,6 +24,7 @@ const soaks: Readonly<Record<string, Soak>> = {
   operator,
   digests,
   postgres,
+  follow,
   overload,
   strangers,
   load,
