@@ -1,8 +1,8 @@
 /**
- * What a token allows: POST /plants; reading plants on the operator listener; scraping /metrics; and everything on the operator
- * listener but POST /plants.
+ * What a token allows: POST /plants; reading plants and nothing else; looking at what the service does, too; scraping /metrics; and
+ * everything on the operator listener but POST /plants.
  */
-export const scopes = ["plants:create", "operator:read", "metrics", "operator"] as const;
+export const scopes = ["plants:create", "plants:read", "operator:read", "metrics", "operator"] as const;
 
 /** The scopes of a token that is created without naming any. */
 export const scopesDefault: readonly Scope[] = ["plants:create"];
@@ -13,7 +13,13 @@ export function isScope(text: string): text is Scope {
   return (scopes as readonly string[]).includes(text);
 }
 
+// The scopes that contain others.
+const contained: Readonly<Partial<Record<Scope, readonly Scope[]>>> = {
+  "operator:read": ["plants:read"],
+  operator: ["plants:read", "operator:read", "metrics"],
+};
+
 /** Whether someone with these scopes may use what needs that one. */
 export function allows(granted: readonly Scope[], needed: Scope): boolean {
-  return granted.includes(needed) || (needed !== "plants:create" && granted.includes("operator"));
+  return granted.some((scope) => scope === needed || contained[scope]?.includes(needed));
 }

@@ -16,7 +16,7 @@ import { TokensPage } from "./tokens/tokens-page.tsx";
 
 /** Every page, in the order of the navigation. */
 export const pages: readonly (PageLink & { readonly Page: () => JSX.Element })[] = [
-  { href: "/", name: "Overview", icon: "overview", Page: OverviewPage },
+  { href: "/", name: "Overview", icon: "overview", scope: "operator:read", Page: OverviewPage },
   { href: "/plants", name: "Plants", icon: "plants", Page: PlantsPage },
   { href: "/import", name: "Import", icon: "import", scope: createScope, Page: ImportPage },
   { href: "/tokens", name: "Tokens", icon: "tokens", scope: "operator", Page: TokensPage },
@@ -39,7 +39,8 @@ export function pageAt(path: string) {
 export function RoutedPage() {
   const { path } = useRouter();
   const { me } = useSession();
-  const page = pageAt(path);
+  // Whoever may only read plants begins there.
+  const page = pageAt(path === "/" && !hasScope(me, "operator:read") ? "/plants" : path);
   if (page === undefined) return <PageNotFound path={path} />;
   if (page.scope !== undefined && !hasScope(me, page.scope))
     return <MissingScope title={page.name} scope={page.scope} />;

@@ -19,9 +19,10 @@ export interface Session {
 
 export type Scope = CallerJson["scopes"][number];
 
-/** Whether the token has the scope, directly or as part of `operator`. */
+/** Whether the token has the scope, directly or as part of another. */
 export function hasScope({ scopes }: CallerJson, scope: Scope): boolean {
-  return scopes.includes(scope) || (scope !== createScope && scopes.includes("operator"));
+  const containing: readonly Scope[] = scope === "plants:read" ? ["operator:read", "operator"] : ["operator"];
+  return scopes.includes(scope) || (scope !== createScope && containing.some((one) => scopes.includes(one)));
 }
 
 export const createScope = "plants:create";

@@ -43,10 +43,10 @@ export function operatorTable(
 
   return {
     // Who is signed in. A sign-in is sent once for a token that someone has just entered: the audit trail records it.
-    "GET /api/me": row("operator:read", {}, "at once", ({ caller }) =>
+    "GET /api/me": row("plants:read", {}, "at once", ({ caller }) =>
       json(presentCaller(caller, publicUrl, bodyBytesMax)),
     ),
-    "POST /api/sign-in": row("operator:read", {}, "at once", async ({ exchange, caller }) => {
+    "POST /api/sign-in": row("plants:read", {}, "at once", async ({ exchange, caller }) => {
       await actions.record(exchange, caller, "console.signed-in", "console", caller.scopes.join(", "));
       return json(presentCaller(caller, publicUrl, bodyBytesMax));
     }),
@@ -61,21 +61,19 @@ export function operatorTable(
     "GET /api/settings": row("operator", {}, "at once", () => json({ settings: effectiveSettings })),
 
     // Plants.
-    "GET /api/plants": row("operator:read", listParameters, "in turn", (request) => plants.list(request)),
-    "GET /api/plants/count": row("operator:read", countParameters, "in turn", (request) =>
+    "GET /api/plants": row("plants:read", listParameters, "in turn", (request) => plants.list(request)),
+    "GET /api/plants/count": row("plants:read", countParameters, "in turn", (request) =>
       plants.count(request),
     ),
-    "GET /api/plants/{id}": row("operator:read", plantParameters, "in turn", (request) =>
-      plants.show(request),
-    ),
+    "GET /api/plants/{id}": row("plants:read", plantParameters, "in turn", (request) => plants.show(request)),
 
     // An export takes a turn for each of its pages.
-    "GET /api/export": row("operator:read", exportParameters, "at once", ({ exchange, caller, values }) =>
+    "GET /api/export": row("plants:read", exportParameters, "at once", ({ exchange, caller, values }) =>
       exportPlants(archive, actions, turns, values)(exchange, caller),
     ),
-    "POST /api/exports": row("operator:read", exportParameters, "at once", ({ exchange, caller, values }) => {
+    "POST /api/exports": row("plants:read", exportParameters, "at once", ({ exchange, caller, values }) => {
       const download = exportPlants(archive, actions, turns, values);
-      return json(links.create(exchange, caller, "operator:read", download), 201);
+      return json(links.create(exchange, caller, "plants:read", download), 201);
     }),
 
     // An import also needs `operator:read`.

@@ -46,7 +46,7 @@ describe("signing in", () => {
     const unaccepted = {
       "": "Enter a token",
       schlüssel: "unknown, expired or revoked",
-      [accessToken]: "lacks the scope “operator:read”",
+      [accessToken]: "lacks the scope “plants:read”",
       [secret]: "Try again in 1 s.",
     };
     await page.route("**/api/sign-in", (route) => {
@@ -91,6 +91,10 @@ test("someone is offered only what the scopes of the token allow", async () => {
   await open("/import", { token: manager.secret });
   await waitForText(page, "Sign in with a token that has the scope “plants:create”.");
   expect(await page.locator("input[type=file]").count()).toBe(0);
+  const only = await mintToken(session.service, { name: "plants only", scopes: ["plants:read"] });
+  const plants = await open("/", { token: only.secret });
+  await plants.locator(".rows .row").first().waitFor();
+  expect(await plants.getByRole("navigation").getByRole("link").allInnerTexts()).toEqual(["Plants"]);
 });
 
 describe("the theme", () => {

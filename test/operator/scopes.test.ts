@@ -28,10 +28,12 @@ function scopeOf({ method, path }: Route): Scope {
   if (path === "/plants") return "plants:create";
   if (path === "/metrics") return "metrics";
   const needsOperator = /^(?:GET|POST) \/api\/(?:tokens|audit|refusals|settings|backups)/;
-  return needsOperator.test(`${method} ${path}`) ? "operator" : "operator:read";
+  if (needsOperator.test(`${method} ${path}`)) return "operator";
+  return path === "/api/overview" ? "operator:read" : "plants:read";
 }
 const holders: Record<Scope, readonly Scope[]> = {
   "plants:create": ["plants:create"],
+  "plants:read": ["plants:read", "operator:read", "operator"],
   "operator:read": ["operator:read", "operator"],
   metrics: ["metrics", "operator"],
   operator: ["operator"],

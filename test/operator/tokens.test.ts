@@ -99,7 +99,7 @@ test.each<[what: string, says: string, body: string, path?: string, error?: numb
   ["a name that is no string", 'Field "name" must be a string, but is 7.', '{"name":7}'],
   [
     "an unknown scope",
-    'Field "scopes" must be a list of at least one of plants:create, operator:read, metrics, operator, but is ["all"].',
+    'Field "scopes" must be a list of at least one of plants:create, plants:read, operator:read, metrics, operator, but is ["all"].',
     '{"name":"a","scopes":["all"]}',
   ],
   ["no scopes", "operator, but is [].", '{"name":"a","scopes":[]}'],

@@ -19,7 +19,8 @@ const createTokenCommand = `plant-store token create \\
 const retryMs = 2000;
 const noToken = "Enter a token.";
 const badToken = "This token is unknown, expired or revoked.";
-const noScope = "This token lacks the scope “operator:read” or “operator”, which the console requires.";
+const noScope =
+  "This token lacks the scope “plants:read”, “operator:read” or “operator”, one of which the console requires.";
 
 interface SignInProps {
   /** The token of this tab, which is tried without asking. */

@@ -9,7 +9,8 @@ import { type Scope, useSession } from "../session.ts";
 
 const scopes: Readonly<Record<Scope, string>> = {
   "plants:create": "Create plants. For programs that send them.",
-  "operator:read": "Use this console and its API to view, search and export plants.",
+  "plants:read": "Read plants: search, export and follow them. For programs that copy them.",
+  "operator:read": "Also see how the service does, on the overview.",
   metrics: "Read the metrics. For Prometheus.",
   operator: "Everything here: also manage tokens, with any scope, and read the audit trail.",
 };
