@@ -47,21 +47,19 @@ test("connections closed at the limit are logged once per second, and counted by
   expect(metrics.format()).toContain('plant_store_connections_closed_at_limit_total{reason="stranger"} 1\n');
 });
 
-test("a disk that has recovered is logged, with the seconds for which it stalled", () => {
+test("an event that is only logged has the message and the fields of its row", () => {
   const { lines, events } = start();
   events.diskRecovered(2540);
-  expect(lines).toMatchObject([
-    { message: "the disk stalled; creates waited until it recovered", "plant_store.seconds": 2.5 },
-  ]);
-});
-
-test("a service that has stopped logs what every acknowledged plant is", () => {
-  const { lines, events } = start();
   events.stopped("sqlite");
   // Whether its disk has them is up to the database's own settings.
   events.stopped("postgres");
   expect(lines).toMatchObject([
-    { message: "stopped; every acknowledged plant is on disk" },
+    {
+      level: "warn",
+      message: "the disk stalled; creates waited until it recovered",
+      "plant_store.seconds": 2.5,
+    },
+    { level: "info", message: "stopped; every acknowledged plant is on disk" },
     { message: "stopped; every acknowledged plant is stored" },
   ]);
 });
