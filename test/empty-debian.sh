@@ -63,11 +63,6 @@ twice() {
   step "$1, a second time" documented "${@:2}"
 }
 
-# refused PAGE SECTION NUMBER: that code block does nothing, and the service runs on.
-refused() {
-  ! documented "$@" && inside 'systemctl is-active plant-store'
-}
-
 mail_about() { wait_for "grep -rq '^Subject: .*$1' /root/mails"; }
 
 mirror=$(sed -n 's/^URIs: *//p' /etc/apt/sources.list.d/debian.sources 2> /dev/null | head -1)
@@ -112,8 +107,8 @@ twice 'packages' install 'As a systemd service' 0
 step 'unpack it, and start the service' documented install 'As a systemd service' 1
 step 'unpack it, a second time' inside 'cd /root && bash -e block.sh'
 twice 'the first plant and the first backup' install 'As a systemd service' 2
-step 'a new store without a plant' documented import-export 'Deleting a plant' 0
-step 'a new store without a plant, a second time' refused import-export 'Deleting a plant' 0
+twice 'a new store without a plant' import-export 'Removing a plant' 0
+step 'that runs' inside 'systemctl is-active plant-store && ! plant-store show 1 --database /var/lib/plant-store/plant-store.db'
 sed -i 's/^# tls internal/tls internal/' "$root"/root/plant-store-*-linux-*/deploy/Caddyfile
 bundle=$authority twice 'https' install HTTPS 0
 step 'a token' documented install Settings 0

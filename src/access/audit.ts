@@ -13,6 +13,7 @@ export const auditActions = [
   "token.rotated",
   "token.revoked",
   "token.copied",
+  "store.copied",
   "console.signed-in",
   "export.started",
   "follow.started",

@@ -1,13 +1,16 @@
-import { isDatabaseUrl } from "../config/database.ts";
+import { isDatabaseUrl, withoutPassword } from "../config/database.ts";
 import { readStoreConfig } from "../config/read-config.ts";
+import { parseId } from "../files/plant-json.ts";
+import type { PlantArchive } from "../plants/plant-archive.ts";
 import type { Step } from "../plants/plant-backups.ts";
 import { type CopyCounts, copyStore } from "../storage/copy-store.ts";
-import { openForReading, openStore } from "../storage/open-store.ts";
+import { createStore, openForReading, openStore } from "../storage/open-store.ts";
 import { refuseMissingFile } from "../storage/sqlite/data-file/data-file-path.ts";
 import { isSameFile } from "../storage/sqlite/data-file/inode.ts";
+import { Problem } from "../system/problem.ts";
 import { formatCount, formatPlural } from "../text/counts.ts";
 import { capitalized } from "../text/words.ts";
-import { UsageError, wrongUsageError } from "./arguments.ts";
+import { readFlags, UsageError, wrongUsageError } from "./arguments.ts";
 import { type Command, jsonFlag, storeSecrets } from "./command.ts";
 import { noteOfNewFile } from "./new-data-file.ts";
 import { type Progress, progressOfStep, showProgress } from "./progress.ts";
@@ -25,6 +28,7 @@ export const copy: Command = {
   examples: [
     "plant-store copy --from plants.db --to postgres://plants@db.example.org/plants",
     "plant-store copy --from postgres://plants@db.example.org/plants --to plants.db",
+    "plant-store copy --from plants.db --to new.db --without 4711",
   ],
   flags: {
     from: {
@@ -32,6 +36,7 @@ export const copy: Command = {
       help: "a data file or postgres://…, preferably not in use by a service (required)",
     },
     to: { placeholder: "DATABASE", help: "a data file or postgres://…, created if missing (required)" },
+    without: { placeholder: "ID", help: "leave out this plant, in a new store; may be repeated" },
     json: jsonFlag,
   },
   settings: ["allowUnsafeDatabase"],
@@ -43,15 +48,18 @@ export const copy: Command = {
     if (from === undefined || to === undefined) throw wrongUsageError(copy);
     if (from === to || isSameFile(from, to)) throw new UsageError("--from and --to are the same");
     if (!isDatabaseUrl(from)) refuseMissingFile(from, "Check --from.");
+    const without = new Set(readFlags(args, "without", parseId));
 
     // Both are opened as a command with that --database would open it.
     const { sources } = args;
     const configFor = (database: string) =>
       readStoreConfig({ ...sources, flags: { ...sources.flags, database } });
     await using source = await openForReading(configFor(from));
+    await refuseUnknownIds(source.archive, without);
     const created = noteOfNewFile(to);
-    await using target = await openStore(configFor(to));
+    await using target = without.size > 0 ? await createStore(configFor(to)) : await openStore(configFor(to));
     terminal.note(created);
+    const hadPlants = await hasPlants(target.archive);
 
     // The copy, with its progress. A plant that the target refuses does not end it.
     const stop = abortOnStopSignal(terminal);
@@ -64,17 +72,39 @@ export const copy: Command = {
       line.clear();
       terminal.err(`Plant ${id} cannot be stored: ${escapeInvisible(reason)}\n`);
     };
-    const counts = await copyStore(source, target, { onStep, onFailed }, stop);
+    const counts = await copyStore(source, target, { without, onStep, onFailed }, stop);
     line.end();
-    if (stop.aborted)
-      return printInterrupted(terminal, stop, `Interrupted. ${summary(counts)}. Run this again; it resumes.`);
+    if (stop.aborted) {
+      const again =
+        without.size > 0 ? `Delete ${withoutPassword(to)} and begin again.` : "Run this again; it resumes.";
+      return printInterrupted(terminal, stop, `Interrupted. ${summary(counts)}. ${again}`);
+    }
 
     const isIdentical = counts.problems.length === 0 && counts.failed === 0;
     if (args.has("json")) printJson(terminal, presentCopy(counts));
     else printCounts(terminal, counts, isIdentical);
+    if (target.engine === "postgres" && hadPlants && counts.created > 0)
+      terminal.note("Followers of the target that are past the times of these plants do not get them.\n");
     return isIdentical ? 0 : 1;
   },
 };
+
+/** @throws Problem the source lacks one of these plants. */
+async function refuseUnknownIds(archive: PlantArchive, ids: ReadonlySet<bigint>): Promise<void> {
+  const found = new Set((await archive.findAll([...ids])).map(({ id }) => id));
+  for (const id of ids) if (!found.has(id)) throw new Problem(`No plant has the id ${id}. Check --without.`);
+}
+
+async function hasPlants(archive: PlantArchive): Promise<boolean> {
+  const { plants } = await archive.page({
+    filter: {},
+    order: "oldest-first",
+    cursor: undefined,
+    limit: 1,
+    searchMsMax: 0,
+  });
+  return plants.length > 0;
+}
 
 /** What --json prints. */
 interface CopyJson {

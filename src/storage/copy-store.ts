@@ -5,6 +5,7 @@ import { localOrigin } from "../access/local-user.ts";
 import type { Token } from "../access/token.ts";
 import { pagesOf, plantToStore, type StoredPlant } from "../plants/plant-archive.ts";
 import type { OnStep } from "../plants/plant-backups.ts";
+import { formatPlural } from "../text/counts.ts";
 import type { ReadableStore, Store } from "./store.ts";
 
 /** What a copy has done, and what a comparison has found. */
@@ -22,8 +23,11 @@ export interface CopyCounts {
   readonly problems: string[];
 }
 
-/** Called while a copy runs. */
-interface CopyReports {
+/** How a copy is made. */
+interface CopyOptions {
+  /** The ids of plants that are left out. */
+  readonly without?: ReadonlySet<bigint>;
+
   readonly onStep: OnStep;
   /** The target refuses a plant. */
   readonly onFailed: (id: bigint, reason: string) => void;
@@ -33,6 +37,8 @@ interface CopyReports {
 interface RunningCopy {
   readonly from: Pick<ReadableStore, "archive" | "tokens">;
   readonly to: Store;
+  /** The plants of the source, page by page, but for those that are left out. */
+  readonly pages: () => AsyncIterable<readonly StoredPlant[]>;
   readonly counts: CopyCounts;
   readonly stop: AbortSignal;
 }
@@ -47,7 +53,7 @@ const problemsMax = 20;
 export async function copyStore(
   from: Pick<ReadableStore, "archive" | "tokens">,
   to: Store,
-  { onStep, onFailed }: CopyReports,
+  { without = new Set(), onStep, onFailed }: CopyOptions,
   stop: AbortSignal,
 ): Promise<CopyCounts> {
   const counts: CopyCounts = {
@@ -59,15 +65,20 @@ export async function copyStore(
     tokens: 0,
     problems: [],
   };
-  const copy = { from, to, counts, stop };
+  async function* pages() {
+    for await (const { plants } of pagesOf(from.archive, {}, rowsPerRead))
+      yield plants.filter(({ id }) => !without.has(id));
+  }
+  const copy = { from, to, pages, counts, stop };
   // Counting millions of plants on PostgreSQL takes seconds, and the number is only for the progress.
   const total = await Promise.race([from.archive.total(), once(stop, "abort")]);
   if (typeof total !== "number") return counts;
+  if (without.size > 0) await to.audit.record(copyWithoutEntry(without.size));
   onStep({
     doing: "copying the store",
     unit: "plants",
     done: () => counts.created + counts.replayed + counts.conflicts + counts.failed,
-    total: () => total,
+    total: () => total - without.size,
   });
   await copyTokens(copy);
   if (stop.aborted) return counts;
@@ -78,7 +89,7 @@ export async function copyStore(
     doing: "comparing both stores",
     unit: "plants",
     done: () => counts.compared + counts.failed,
-    total: () => total,
+    total: () => total - without.size,
   });
   await compareStores(copy, failedIds);
   return counts;
@@ -86,11 +97,11 @@ export async function copyStore(
 
 /** Returns the ids that the target refuses. */
 async function copyPlants(
-  { from, to, counts, stop }: RunningCopy,
-  onFailed: CopyReports["onFailed"],
+  { to, pages, counts, stop }: RunningCopy,
+  onFailed: CopyOptions["onFailed"],
 ): Promise<ReadonlySet<bigint>> {
   const failedIds = new Set<bigint>();
-  for await (const { plants } of pagesOf(from.archive, {}, rowsPerRead)) {
+  for await (const plants of pages()) {
     if (stop.aborted) break;
     const outcomes = await to.plants.create(plants.map(plantToStore), Date.now());
     for (const [index, { id }] of plants.entries()) {
@@ -133,6 +144,12 @@ function copyEntry({ id, name }: Token): AuditEntry {
   return { ...localOrigin(), atMs: Date.now(), action: "token.copied", subject: name, detail: id };
 }
 
+/** The first entry of the new store. Which plants it lacks, nobody is told. */
+function copyWithoutEntry(plants: number): AuditEntry {
+  const detail = `without ${formatPlural(plants, "plant")}`;
+  return { ...localOrigin(), atMs: Date.now(), action: "store.copied", subject: "plants", detail };
+}
+
 function earliest(one: number | undefined, other: number | undefined): number | undefined {
   if (one === undefined) return other;
   return other === undefined ? one : Math.min(one, other);
@@ -140,10 +157,10 @@ function earliest(one: number | undefined, other: number | undefined): number | 
 
 /** Compares every plant of the source, except those that failed, with the target's plant of the same id. */
 async function compareStores(
-  { from, to, counts, stop }: RunningCopy,
+  { to, pages, counts, stop }: RunningCopy,
   failedIds: ReadonlySet<bigint>,
 ): Promise<void> {
-  for await (const { plants } of pagesOf(from.archive, {}, rowsPerRead)) {
+  for await (const plants of pages()) {
     const found = await to.archive.findAll(plants.map(({ id }) => id));
     const copies = new Map(found.map((copy) => [copy.id, copy]));
     for (const plant of plants) {

@@ -1,5 +1,6 @@
 // copy: from a data file to PostgreSQL and back, with every plant and token.
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
 import { type DatabaseServer, startServer } from "../support/engines.ts";
 import { openStoreAt } from "../support/open-engine-store.ts";
 import { post } from "../support/post-plants.ts";
@@ -139,4 +140,41 @@ test("a copy without two databases is a misuse", async () => {
 test("copy names a data file that does not exist", async () => {
   const { err } = await copy("/nowhere/a.db", "b.db");
   expect(err).toContain("There is no data file at /nowhere/a.db. Check --from.");
+});
+
+test("copy --without makes a new store that lacks those plants, and says so first in its audit trail", async () => {
+  const file = folder.newPath();
+  await storePlants(file, [1n, 2n, 3n]);
+  await token(file, "create", "--name", "kept");
+  for (const to of [folder.newPath(), await server.newDatabase()]) {
+    const { code, err } = await copy(file, to, "--without", "2", "--without", "3");
+    expect(code).toBe(0);
+    expect(err).toContain("1 plant copied, 0 already stored, 1 token copied; 1 compared, all identical.");
+    const { out } = await runInProcess(["audit", "--json", "--database", to]);
+    expect(JSON.parse(out).at(-1)).toMatchObject({ action: "store.copied", detail: "without 2 plants" });
+    const listed = JSON.parse((await runInProcess(["list", "--json", "--database", to])).out);
+    expect(listed).toMatchObject([{ id: "1", createdAt: "1970-01-01T00:00:00.001Z", createdBy: "test" }]);
+
+    const again = await copy(file, to, "--without", "2");
+    expect(again.code).toBe(1);
+    expect(again.err).toContain("already");
+  }
+});
+
+test("copy --without refuses an id that the source does not have before it writes anything", async () => {
+  const file = folder.newPath();
+  const to = folder.newPath();
+  await storePlants(file, [1n]);
+  const { code, err } = await copy(file, to, "--without", "1", "--without", "7");
+  expect(code).toBe(1);
+  expect(err).toBe("plant-store: No plant has the id 7. Check --without.\n");
+  expect(existsSync(to)).toBe(false);
+});
+
+test("a copy into a database that has plants says what followers miss", async () => {
+  const file = folder.newPath();
+  const url = await server.newDatabase();
+  await storePlants(file, [1n]);
+  await storePlants(url, [2n]);
+  expect((await copy(file, url)).err).toContain("Followers of the target");
 });

@@ -29,6 +29,7 @@ const actionLabels: Readonly<Record<AuditEntryJson["action"], string>> = {
   "token.rotated": "Rotated a token",
   "token.revoked": "Revoked a token",
   "token.copied": "Copied a token",
+  "store.copied": "Copied the store",
   "console.signed-in": "Signed in",
   "export.started": "Exported plants",
   "follow.started": "Read plants from the beginning",

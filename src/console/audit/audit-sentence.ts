@@ -14,6 +14,8 @@ export function describeAuditEntry(entry: AuditEntryJson): string {
       return `revoked token ${subject}`;
     case "token.copied":
       return `copied token ${subject} from another store`;
+    case "store.copied":
+      return `copied the store ${detail}`;
     case "console.signed-in":
       return `signed in to the console with ${detail}`;
     case "export.started":
