@@ -18,7 +18,7 @@ async function failureOf(answer: string, aborted?: AbortController) {
   const outcomes: boolean[] = [];
   const onOutcome = (responded: boolean) => void outcomes.push(responded);
   const api = new OperatorApi("token", () => {}, onOutcome);
-  const error = await caught(api.get(`http://127.0.0.1:${server.port}/`, aborted?.signal));
+  const error = await caught(api.get(`http://127.0.0.1:${server.port}/` as "/api/me", {}, aborted?.signal));
   return { error, outcomes };
 }
 

@@ -1,4 +1,6 @@
+import type { JsonFrom, PathOf, SentTo } from "../operator/operator-table.ts";
 import { type ErrorName, errorNumbers, isServerError } from "./error-numbers.ts";
+import { queryOf, withQuery } from "./query.ts";
 
 /** Why a request to the service did not succeed. */
 export class ApiError extends Error {
@@ -31,19 +33,39 @@ export class OperatorApi {
     this.#onOutcome = onOutcome;
   }
 
-  get<T>(path: string, signal: AbortSignal | null = null): Promise<T> {
-    return this.json(path, { signal });
+  get<Path extends PathOf<"GET">>(
+    path: Path,
+    values: SentTo<`GET ${Path}`>,
+    signal: AbortSignal | null = null,
+  ): Promise<JsonFrom<`GET ${Path}`>> {
+    return this.#json(urlOf(path, values), { signal });
   }
 
-  post<T>(path: string, body: unknown, signal: AbortSignal | null = null): Promise<T> {
-    return this.json(path, { method: "POST", headers: jsonHeaders, body: JSON.stringify(body), signal });
+  post<Path extends PathOf<"POST">>(
+    path: Path,
+    values: SentTo<`POST ${Path}`>,
+    signal: AbortSignal | null = null,
+  ): Promise<JsonFrom<`POST ${Path}`>> {
+    const { filled, others } = fillIn(path, values);
+    return this.#json(filled, { method: "POST", headers: jsonHeaders, body: JSON.stringify(others), signal });
+  }
+
+  /** A POST whose body is not JSON. */
+  upload<Path extends PathOf<"POST">>(
+    path: Path,
+    values: SentTo<`POST ${Path}`>,
+    body: Blob,
+    signal: AbortSignal,
+  ): Promise<JsonFrom<`POST ${Path}`>> {
+    const headers = { "Content-Type": "application/x-ndjson" };
+    return this.#json(urlOf(path, values), { method: "POST", headers, body, signal });
   }
 
   /** @throws as `fetch` does, and if the response is cut off in its body */
-  async json<T>(path: string, init: RequestInit = {}): Promise<T> {
+  async #json<Json>(path: string, init: RequestInit): Promise<Json> {
     const response = await this.fetch(path, init);
     try {
-      return (await response.json()) as T;
+      return (await response.json()) as Json;
     } catch (reason) {
       throw this.#failure(reason, init);
     }
@@ -75,6 +97,24 @@ export class OperatorApi {
     this.#onOutcome(false);
     return new ApiError("The service does not respond. Is it running?");
   }
+}
+
+/** Whatever a path of the API accepts. */
+type SentValues = Readonly<Record<string, unknown>>;
+
+/** The path with the values of its parameters, those that it does not name as a query. */
+export function urlOf(path: string, values: SentValues): string {
+  const { filled, others } = fillIn(path, values);
+  return withQuery(filled, queryOf(others as Record<string, string | undefined>));
+}
+
+function fillIn(path: string, values: SentValues) {
+  const others = { ...values };
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+    delete others[name];
+    return encodeURIComponent(String(values[name]));
+  });
+  return { filled, others };
 }
 
 /** Whether nobody waits for the response any more. One that took too long says something of the service. */

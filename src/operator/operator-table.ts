@@ -1,6 +1,6 @@
 import { json } from "../http/reply.ts";
 import { ActionRecorder } from "./action-recorder.ts";
-import { row, uploadRow } from "./api-route.ts";
+import { type JsonOf, row, uploadRow } from "./api-route.ts";
 import { auditParameters, listAudit } from "./audit.ts";
 import { Backups, linkParameters } from "./backups.ts";
 import type { CallerTurns } from "./caller-turns.ts";
@@ -9,13 +9,30 @@ import { exportParameters, exportPlants } from "./exports.ts";
 import { countsParameters, Imports, importParameters } from "./imports.ts";
 import type { OperatorDependencies } from "./operator-dependencies.ts";
 import { Overview } from "./overview.ts";
+import type { Sent } from "./parameters.ts";
 import { countParameters, listParameters, Plants, plantParameters } from "./plants.ts";
 import { listRefusals, refusalParameters } from "./refusals.ts";
 import { presentCaller } from "./sign-in.ts";
 import { createParameters, revokeParameters, rotateParameters, Tokens } from "./tokens.ts";
 
-/** The operator API: what its table is, the console's types are. */
+/** The operator API, from which the console has the types of its calls. */
 export type OperatorTable = ReturnType<typeof operatorTable>;
+type Endpoint = keyof OperatorTable;
+
+/** The paths that support a method. */
+export type PathOf<Method extends string> = Endpoint extends infer Each
+  ? Each extends `${Method} ${infer Path}`
+    ? Path
+    : never
+  : never;
+
+/** What a client sends to a method and path: the parameters in the path with the others. */
+export type SentTo<Target extends string> = Target extends Endpoint
+  ? Sent<OperatorTable[Target]["accepted"]>
+  : never;
+
+/** The JSON that it gets. */
+export type JsonFrom<Target extends string> = Target extends Endpoint ? JsonOf<OperatorTable[Target]> : never;
 
 /**
  * Everything that the operator API serves: method and path, the scope, the parameters, whether it takes turns with the other reads

@@ -1,5 +1,5 @@
-// The JSON that the operator API responds with. The console imports these types, so that a field that is renamed here fails its
-// type check. JSON omits what is undefined. Whatever may exceed 2^53 is a decimal string, because JavaScript would round it.
+// The JSON that the operator API responds with, as far as it has names; the rest has the types of `operator-table.ts`. JSON omits
+// what is undefined. Whatever may exceed 2^53 is a decimal string, because JavaScript would round it.
 import type { AuditEntryJson } from "../access/audit.ts";
 import type { Scope } from "../access/scopes.ts";
 import type { TokenJson } from "../access/token.ts";
@@ -142,11 +142,6 @@ export interface DownloadLinkJson {
   readonly url: string;
 }
 
-/** POST /api/imports: what became of the first lines. */
-export interface ImportedJson {
-  readonly outcomes: readonly LineOutcome[];
-}
-
 /** What became of one line of an import. */
 export type LineOutcome = "created" | "replayed" | RefusedLineJson;
 
@@ -159,11 +154,6 @@ export interface RefusedLineJson {
   readonly position?: { readonly line: number; readonly column: number } | undefined;
 }
 
-/** GET /api/tokens. */
-export interface TokensJson {
-  readonly tokens: readonly TokenJson[];
-}
-
 /** POST /api/tokens, and POST /api/tokens/{id}/rotate: a token with its secret, which no other response has. */
 export interface MintedTokenJson {
   readonly token: TokenJson;
@@ -172,20 +162,10 @@ export interface MintedTokenJson {
   readonly oldUntil: string | undefined;
 }
 
-/** POST /api/tokens/{id}/revoke. */
-export interface RevokedTokenJson {
-  readonly token: TokenJson;
-}
-
 /** GET /api/audit, the newest first. */
 export interface AuditPageJson {
   readonly entries: readonly AuditEntryJson[];
   readonly next: string | undefined;
-}
-
-/** GET /api/settings. */
-export interface SettingsJson {
-  readonly settings: readonly SettingJson[];
 }
 
 /** A setting as `plant-store config` lists it. A secret has no value here. */

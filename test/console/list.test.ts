@@ -1,6 +1,6 @@
 // The console's list of plants against a real service, without a browser: which plants are new, and how many there are.
 import { describe, expect, test } from "bun:test";
-import type { OperatorApi } from "../../src/console/api.ts";
+import { type OperatorApi, urlOf } from "../../src/console/api.ts";
 import { PlantList } from "../../src/console/plants/plant-list.ts";
 import type { StoredPlantJson } from "../../src/files/plant-json.ts";
 import { type Engine, onEveryEngine, onSqlite } from "../support/engines.ts";
@@ -15,7 +15,8 @@ const { signal } = new AbortController();
 /** A service on this engine: `add` creates plants there, `load` and `loadCounted` load a list of them as the console does. */
 async function startService(engine: Engine) {
   const service = await engine.start();
-  const get = <Answer>(path: string) => operatorGet<Answer>(service, path);
+  const get = <Answer>(path: string, values: object) =>
+    operatorGet<Answer>(service, urlOf(path, { ...values }));
   let stored = 0;
   const add = async (plants: number): Promise<void> => {
     const bodies = Array.from({ length: plants }, (_, index) => ({ id: stored + index + 1, name: "Fern" }));
@@ -29,10 +30,10 @@ async function startService(engine: Engine) {
   };
   /** Loads more than a page, so that the list asks for the count, and adds plants around that request. */
   const loadCounted = async ({ before = 0, after = 0 }): Promise<PlantList> => {
-    const getCount = async <Answer>(path: string): Promise<Answer> => {
-      if (!path.startsWith("/api/plants/count")) return get(path);
+    const getCount = async <Answer>(path: string, values: object): Promise<Answer> => {
+      if (!path.startsWith("/api/plants/count")) return get(path, values);
       await add(before);
-      const counted = await get<Answer>(path);
+      const counted = await get<Answer>(path, values);
       await nextMs();
       await add(after);
       // The list polls while it waits for the count.

@@ -1,6 +1,7 @@
 // Tokens through the operator API: they are created, rotated and revoked, and never outlive the one that created them.
 import { afterAll, describe, expect, test } from "bun:test";
-import type { MintedTokenJson, RevokedTokenJson, TokenJson } from "../../src/operator/responses.ts";
+import type { JsonFrom } from "../../src/operator/operator-table.ts";
+import type { MintedTokenJson, TokenJson } from "../../src/operator/responses.ts";
 import {
   lastAudited,
   listTokens,
@@ -35,7 +36,10 @@ test("a token is used when it is created, replaced when it is rotated, and ends 
   expect(await use(old.secret)).toBe(401);
   expect(await use(replacement.secret)).toBe(400);
 
-  const revoked = await operatorPost<RevokedTokenJson>(service, `/api/tokens/${id}/revoke`);
+  const revoked = await operatorPost<JsonFrom<"POST /api/tokens/{id}/revoke">>(
+    service,
+    `/api/tokens/${id}/revoke`,
+  );
   expect(revoked.token.state).toBe("revoked");
   expect(await use(replacement.secret)).toBe(401);
 

@@ -1,4 +1,4 @@
-import type { OperatorApi } from "../../src/console/api.ts";
+import { type OperatorApi, urlOf } from "../../src/console/api.ts";
 import { ImportRun } from "../../src/console/import/import-run.ts";
 import type { LineOutcome } from "../../src/operator/responses.ts";
 import { eventually } from "./eventually.ts";
@@ -21,9 +21,9 @@ export async function importWith(
       finished.push({ path, ...(body as object) });
       return atEnd() as Answer;
     },
-    async json<Answer>(path: string, { body }: RequestInit = {}) {
-      const lines = (await (body as Blob).text()).split("\n").slice(0, -1);
-      sent.push({ path, lines });
+    async upload<Answer>(path: string, values: object, body: Blob) {
+      const lines = (await body.text()).split("\n").slice(0, -1);
+      sent.push({ path: urlOf(path, { ...values }), lines });
       return { outcomes: service(lines) } as Answer;
     },
   });
@@ -36,6 +36,6 @@ export const createAll = (lines: string[]) => lines.map((): LineOutcome => "crea
 
 /** An API that never answers a request, which can be aborted. */
 export const unansweredApi = fake<OperatorApi>({
-  json: <Answer>(_path: string, { signal }: RequestInit = {}) =>
-    new Promise<Answer>((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason))),
+  upload: <Answer>(_path: string, _values: object, _body: Blob, signal: AbortSignal) =>
+    new Promise<Answer>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
 });

@@ -1,10 +1,10 @@
 // Requests to the operator listener.
+import type { JsonFrom } from "../../src/operator/operator-table.ts";
 import type {
   AuditEntryJson,
   AuditPageJson,
   MintedTokenJson,
   TokenJson,
-  TokensJson,
 } from "../../src/operator/responses.ts";
 import type { TestService } from "./test-service.ts";
 import { bearer, operatorToken } from "./tokens.ts";
@@ -61,7 +61,7 @@ export async function mintToken(
 }
 
 export async function listTokens(service: WithOperatorListener): Promise<readonly TokenJson[]> {
-  return (await operatorGet<TokensJson>(service, "/api/tokens")).tokens;
+  return (await operatorGet<JsonFrom<"GET /api/tokens">>(service, "/api/tokens")).tokens;
 }
 
 /** The newest entries of the audit trail, in the order in which they were written. */

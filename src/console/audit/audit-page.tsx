@@ -52,11 +52,7 @@ function AuditEntries({ filter, onClear }: AuditEntriesProps) {
   // The operator API and the address bar have the same names.
   const query = queryOf(filter);
   const { api } = useSession();
-  const {
-    value: newest,
-    error: loadError,
-    isLoading,
-  } = useLoad<AuditPageJson>(withQuery("/api/audit", query));
+  const { value: newest, error: loadError, isLoading } = useLoad("/api/audit", filter);
   const [older, setOlder] = useState<readonly AuditPageJson[]>([]);
   const { isBusy, error: olderError, attempt } = useAttempt();
   const pages = newest === undefined ? [] : [newest, ...older];
@@ -66,7 +62,7 @@ function AuditEntries({ filter, onClear }: AuditEntriesProps) {
   const isFiltered = query.size > 0;
   const loadOlder = (cursor: string) =>
     attempt(async () => {
-      const page = await api.get<AuditPageJson>(withQuery("/api/audit", queryOf({ ...filter, cursor })));
+      const page = await api.get("/api/audit", { ...filter, cursor });
       setOlder((known) => [...known, page]);
     });
   return (

@@ -1,18 +1,16 @@
 import { type Bytes, onOneLine } from "../../files/bytes.ts";
 import { checkRow } from "../../files/check-row.ts";
 import type { InputRow } from "../../files/input-row.ts";
-import type { ImportedJson, LineOutcome } from "../../operator/responses.ts";
+import type { LineOutcome } from "../../operator/responses.ts";
 import { backoffMs } from "../../retry/backoff.ts";
 import { ApiError, isRetryableApiError, type OperatorApi } from "../api.ts";
 import { errorNumbers } from "../error-numbers.ts";
 import { Observable } from "../observable.ts";
-import { queryOf, withQuery } from "../query.ts";
 import { ImportReport, type ReportedOutcome } from "./import-report.ts";
 import { openPlantFile, type PlantFile } from "./plant-file.ts";
 
 export type RunState = "running" | "done" | "stopped" | "failed";
 
-const importsPath = "/api/imports";
 const partRowsMax = 1000;
 // Larger parts are no faster, and take long on a slow network.
 const partBytesMax = 256 * 1024;
@@ -198,21 +196,16 @@ export class ImportRun extends Observable {
 
   async #send(api: OperatorApi, lines: (Bytes | string)[]): Promise<readonly LineOutcome[]> {
     // The audit trail has an entry for each file. It has a request of its own, since a part may have to be sent again.
+    const { signal } = this.#abort;
     if (!this.#isAnnounced)
-      await this.#post(api, withQuery(importsPath, queryOf({ file: this.#auditedName })), []);
+      await api.upload("/api/imports", { file: this.#auditedName }, new Blob([]), signal);
     this.#isAnnounced = true;
-    return (await this.#post(api, importsPath, lines)).outcomes;
+    return (await api.upload("/api/imports", {}, new Blob(lines), signal)).outcomes;
   }
 
   /** The file as the audit trail names it. */
   get #auditedName(): string {
     return this.file.name.slice(-auditedNameCharactersMax).toWellFormed();
-  }
-
-  #post(api: OperatorApi, path: string, lines: (Bytes | string)[]) {
-    const headers = { "Content-Type": "application/x-ndjson" };
-    const init = { method: "POST", headers, body: new Blob(lines), signal: this.#abort.signal };
-    return api.json<ImportedJson>(path, init);
   }
 }
 

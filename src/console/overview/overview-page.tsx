@@ -1,5 +1,5 @@
 import { useRef, useState } from "preact/hooks";
-import type { OverviewJson, PlantPageJson, RefusalsJson } from "../../operator/responses.ts";
+import type { OverviewJson } from "../../operator/responses.ts";
 import { formatCount } from "../../text/counts.ts";
 import { isServerError } from "../error-numbers.ts";
 import { formatCondition, formatShare } from "../format.ts";
@@ -12,7 +12,6 @@ import { PlantText, Tag } from "../parts/plant-text.tsx";
 import { Release, Size, StateLine } from "../parts/state-line.tsx";
 import { RelativeTime, ShortTime } from "../parts/time.tsx";
 import { AddPlantButton } from "../plants/add-plant.tsx";
-import { queryOf, withQuery } from "../query.ts";
 import { pagePath, refusalsHref, senderKey, senderName } from "../refused/refusal-filter.ts";
 import { Link } from "../router.tsx";
 import { hasScope, useSession } from "../session.ts";
@@ -21,14 +20,12 @@ import { KeyNumbers } from "./key-numbers.tsx";
 import { RateChart } from "./rate-chart.tsx";
 
 const plantsListed = 10;
-const latestPath = withQuery("/api/plants", queryOf({ limit: String(plantsListed) }));
 // Together with the bars of a few errors, about as high as the latest plants.
 const sendersListed = 5;
-const lastRefusedPath = withQuery("/api/refusals", queryOf({ limit: String(sendersListed) }));
 const defaultRange = "3 h";
 
 export function OverviewPage() {
-  const { value: overview, error, isLoading, isStale } = useLive<OverviewJson>("/api/overview");
+  const { value: overview, error, isLoading, isStale } = useLive("/api/overview", {});
   return (
     <div class={isStale ? "stack stale" : "stack"}>
       <PageHead title="Overview">
@@ -115,7 +112,7 @@ function StoreSummary({ overview }: FiguresProps) {
 
 /** The newest plants, live, unless someone points at them. */
 function LatestPlants() {
-  const { value: newest } = useLive<PlantPageJson>(latestPath);
+  const { value: newest } = useLive("/api/plants", { limit: String(plantsListed) });
   const list = useRef<HTMLUListElement>(null);
   const plants = useUnlessRead(newest, list)?.plants;
   return (
@@ -185,7 +182,7 @@ function Refusals({ overview: { refusals, startedAt } }: FiguresProps) {
 
 /** Who was refused last, live, unless someone points at it. */
 function LastRefused() {
-  const { value: newest } = useLive<RefusalsJson>(lastRefusedPath);
+  const { value: newest } = useLive("/api/refusals", { limit: String(sendersListed) });
   const list = useRef<HTMLUListElement>(null);
   const senders = useUnlessRead(newest, list)?.refusals;
   return (

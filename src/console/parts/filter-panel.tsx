@@ -1,6 +1,5 @@
 import type { ComponentChildren, RefObject } from "preact";
 import { useId } from "preact/hooks";
-import type { TokensJson } from "../../operator/responses.ts";
 import { hasScope, useSession } from "../session.ts";
 import { Button, Field } from "./controls.tsx";
 import { fieldTimeMax, localTime, timePresets, toUtc } from "./filter-times.ts";
@@ -135,7 +134,7 @@ export function TokenNameField(props: TokenNameFieldProps) {
 }
 
 function TokenNames({ id }: { readonly id: string }) {
-  const { value } = useLoad<TokensJson>("/api/tokens");
+  const { value } = useLoad("/api/tokens", {});
   // After a rotation, several tokens have the same name.
   const names = new Set(value?.tokens.map(({ name }) => name));
   return (

@@ -1,34 +1,36 @@
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
-import { describeError, isNoResponse, isRetryableApiError } from "../api.ts";
+import type { JsonFrom, PathOf, SentTo } from "../../operator/operator-table.ts";
+import { describeError, isNoResponse, isRetryableApiError, urlOf } from "../api.ts";
 import { pollMs, type ServiceConnection } from "../connection.ts";
 import type { Observable } from "../observable.ts";
 import { useSession } from "../session.ts";
 
-/** Loads the response of the operator API at this path. After an error it tries again, if that may help. */
-export function useLoad<T>(path: string) {
-  return useResponse<T>(path, false);
+/** Loads the response of the operator API. After an error it tries again, if that may help. */
+export function useLoad<Path extends PathOf<"GET">>(path: Path, values: SentTo<`GET ${Path}`>) {
+  return useResponse(path, values, false);
 }
 
-/** Loads the response of the operator API at this path every second, while the tab is visible. */
-export function useLive<T>(path: string) {
-  return useResponse<T>(path, true);
+/** Loads the response of the operator API every second, while the tab is visible. */
+export function useLive<Path extends PathOf<"GET">>(path: Path, values: SentTo<`GET ${Path}`>) {
+  return useResponse(path, values, true);
 }
 
 /** The last response stays while a newer one cannot be loaded. No page reports an outage that is over. */
-function useResponse<T>(path: string, isLive: boolean) {
+function useResponse<Path extends PathOf<"GET">>(path: Path, values: SentTo<`GET ${Path}`>, isLive: boolean) {
+  type Json = JsonFrom<`GET ${Path}`>;
   const { api, connection } = useSession();
   const { isLost } = useConnection();
-  const [value, setValue] = useState<T>();
+  const [value, setValue] = useState<Json>();
   const [failure, setFailure] = useState<unknown>();
   const [version, reload] = useReducer<number, void>(increment, 0);
   // A layout effect does not wait for a frame, so the request starts earlier.
   useLayoutEffect(() => {
     const poll = connection.poll(async (signal) => {
-      let loaded: T | undefined;
+      let loaded: Json | undefined;
       let reason: unknown;
       try {
-        loaded = await api.get<T>(path, signal);
+        loaded = await api.get(path, values, signal);
       } catch (thrown) {
         reason = thrown;
       }
@@ -40,7 +42,7 @@ function useResponse<T>(path: string, isLive: boolean) {
       return pollMs;
     });
     return () => poll.stop();
-  }, [api, connection, path, version]);
+  }, [api, connection, urlOf(path, values), version]);
   // The frame says that there is no connection, so a page that has something to show does not.
   const error = value !== undefined && isNoResponse(failure) ? undefined : failure;
   return {

@@ -1,4 +1,3 @@
-import type { DownloadLinkJson } from "../../operator/responses.ts";
 import { Button, download, FieldError } from "../parts/controls.tsx";
 import { useAttempt } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
@@ -19,7 +18,7 @@ export function ExportMenu({ filter }: { readonly filter: ListFilter }) {
   const start = (format: string) =>
     attempt(async () => {
       const request = { format, ...apiFilter(filter) };
-      const { url } = await api.post<DownloadLinkJson>("/api/exports", request);
+      const { url } = await api.post("/api/exports", request);
       download(url);
     });
   const scope = isFiltered(filter) ? "Plants that match" : "All plants";

@@ -1,9 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { StoredPlantJson } from "../../files/plant-json.ts";
-import type { PlantPageJson } from "../../operator/responses.ts";
 import { useLive } from "../parts/hooks.ts";
 import { PlantText, Tag } from "../parts/plant-text.tsx";
-import { queryOf, withQuery } from "../query.ts";
 import { Link } from "../router.tsx";
 import { apiFilter, type ListFilter } from "./list-filter.ts";
 import { usePlantLinks } from "./plant-links.tsx";
@@ -61,8 +59,8 @@ interface IdMatchProps {
 
 /** The plant with the id that is in the search, above those whose name contains it. */
 export function IdMatch({ id, linkRef, filter, onLookup }: IdMatchProps) {
-  const query = queryOf({ ...apiFilter({ ...filter, name: "", id }), limit: "1" });
-  const { value, isLoading } = useLive<PlantPageJson>(withQuery("/api/plants", query));
+  const query = { ...apiFilter({ ...filter, name: "", id }), limit: "1" };
+  const { value, isLoading } = useLive("/api/plants", query);
   // The id of the search takes the place of the filter's own in the query.
   const isOtherId = filter.id !== "" && idIn(filter.id) !== id;
   const plant = isOtherId ? undefined : value?.plants[0];

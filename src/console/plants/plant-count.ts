@@ -1,8 +1,6 @@
 import type { StoredPlantJson } from "../../files/plant-json.ts";
-import type { PlantCountJson } from "../../operator/responses.ts";
 import type { OperatorApi } from "../api.ts";
 import { Observable } from "../observable.ts";
-import { queryOf, withQuery } from "../query.ts";
 
 /** How many plants match a filter: the service counts them once, and the plants that arrive later are added. */
 export class PlantCount extends Observable {
@@ -52,8 +50,7 @@ export class PlantCount extends Observable {
     let plants = 0;
     let cursor: string | undefined;
     for (;;) {
-      const path = withQuery("/api/plants/count", queryOf({ ...this.#filter, cursor }));
-      const part = await this.#api.get<PlantCountJson>(path, this.#signal);
+      const part = await this.#api.get("/api/plants/count", { ...this.#filter, cursor }, this.#signal);
       plants += Number(part.plants);
       this.#newestAt = part.newestAt ?? "";
       if (part.next === undefined) return plants;

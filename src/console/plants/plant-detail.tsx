@@ -26,11 +26,7 @@ interface PlantDetailProps {
 /** All fields of one plant, next to the table. Escape closes it. */
 export function PlantDetail({ id, onClose }: PlantDetailProps) {
   const heading = useRef<HTMLHeadingElement>(null);
-  const {
-    value: plant,
-    error,
-    isLoading,
-  } = useLoad<StoredPlantJson>(`/api/plants/${encodeURIComponent(id)}`);
+  const { value: plant, error, isLoading } = useLoad("/api/plants/{id}", { id });
   const isMissing = isRefusal(error, "no-such-plant");
   useEffect(() => {
     if (!isLoading) heading.current?.focus();

@@ -1,8 +1,7 @@
 import type { StoredPlantJson } from "../../files/plant-json.ts";
-import type { FollowPageJson, PlantPageJson } from "../../operator/responses.ts";
+import type { FollowPageJson } from "../../operator/responses.ts";
 import { ApiError, type OperatorApi } from "../api.ts";
 import { Observable } from "../observable.ts";
-import { queryOf, withQuery } from "../query.ts";
 import { PlantCount } from "./plant-count.ts";
 
 export type ListState = "loading" | "idle" | "failed" | "ended" | "full";
@@ -93,7 +92,7 @@ export class PlantList extends Observable {
       this.#newest ??= await this.#readNow(signal);
       do {
         const query = { ...this.#query, cursor: this.#next, limit: String(pageRows) };
-        const page = await this.#fetch<PlantPageJson>(query, signal);
+        const page = await this.#api.get("/api/plants", query, signal);
         this.rows.push(...this.#unknown(page.plants));
         this.searched += page.searched;
         this.#next = page.next;
@@ -115,7 +114,7 @@ export class PlantList extends Observable {
   /** The cursor of this moment; undefined where the store cannot be followed, as on Citus. */
   async #readNow(signal: AbortSignal): Promise<string | undefined> {
     try {
-      return (await this.#fetch<FollowPageJson>({ after: "now", limit: "1" }, signal)).next;
+      return (await this.#follow({ after: "now", limit: "1" }, signal)).next;
     } catch (error) {
       if (error instanceof ApiError && error.error === cannotFollow) return undefined;
       throw error;
@@ -144,12 +143,12 @@ export class PlantList extends Observable {
     if (this.#newest === undefined) return;
     const query = { ...this.#filter, limit: String(pageRows), after: this.#newest };
     const wasCounted = this.#count.plants !== undefined;
-    const page = await this.#fetch<FollowPageJson>(query, signal);
+    const page = await this.#follow(query, signal);
     this.#newest = page.next;
     if (this.state === "idle" || this.state === "full") void this.#count.countOnce();
     // What was stored while the list was loaded may be in it already.
     if (page.plants.length === pageRows) {
-      const { plants } = await this.#fetch<PlantPageJson>({ ...this.#query, limit: "1" }, signal);
+      const { plants } = await this.#api.get("/api/plants", { ...this.#query, limit: "1" }, signal);
       this.isOutdated ||= plants.some(({ id }) => !this.#ids.has(id));
     } else {
       const fresh = this.#unknown(page.plants);
@@ -179,8 +178,9 @@ export class PlantList extends Observable {
     return unknown;
   }
 
-  #fetch<Page>(query: Readonly<Record<string, string | undefined>>, signal: AbortSignal): Promise<Page> {
-    return this.#api.get<Page>(withQuery("/api/plants", queryOf(query)), signal);
+  /** With `after`, the API has another kind of page. */
+  async #follow(query: Query & { readonly after: string }, signal: AbortSignal): Promise<FollowPageJson> {
+    return (await this.#api.get("/api/plants", query, signal)) as FollowPageJson;
   }
 
   #setState(state: ListState): void {

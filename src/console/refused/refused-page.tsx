@@ -1,5 +1,5 @@
 import { useRef } from "preact/hooks";
-import type { RefusalJson, RefusalsJson } from "../../operator/responses.ts";
+import type { RefusalJson } from "../../operator/responses.ts";
 import { formatPlural } from "../../text/counts.ts";
 import { mask } from "../../text/mask-tokens.ts";
 import { formatCondition, formatShortTime } from "../format.ts";
@@ -27,7 +27,7 @@ const messageCharactersMax = 300;
 /** Who got which error last, and why; live, unless someone points at the table. */
 export function RefusedPage() {
   const { query, navigate } = useRouter();
-  const { value: newest, error, isLoading, isStale } = useLive<RefusalsJson>("/api/refusals");
+  const { value: newest, error, isLoading, isStale } = useLive("/api/refusals", {});
   const table = useRef<HTMLDivElement>(null);
   const listed = useUnlessRead(newest, table);
   const filter = readRefusalFilter(query);

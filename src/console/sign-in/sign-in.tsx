@@ -125,7 +125,7 @@ function useStoredToken(
   const signInWith = async (token: string): Promise<void> => {
     const { signal } = stopped.current;
     try {
-      const me = await apiOf(token).get<CallerJson>("/api/me", signal);
+      const me = await apiOf(token).get("/api/me", {}, signal);
       if (!signal.aborted) onSignIn(token, me);
     } catch (reason) {
       // Someone has entered another token meanwhile.

@@ -1,5 +1,5 @@
 import { useRef, useState } from "preact/hooks";
-import type { BackupJson, BackupsJson, DownloadLinkJson } from "../../operator/responses.ts";
+import type { BackupJson, BackupsJson } from "../../operator/responses.ts";
 import { formatBytes } from "../../text/sizes.ts";
 import { ErrorNotice } from "../parts/content-states.tsx";
 import { Button, CopyButton, download } from "../parts/controls.tsx";
@@ -12,7 +12,7 @@ import { useSession } from "../session.ts";
 /** The backups in the service's folder: make and download them. */
 export function Backups() {
   const { api } = useSession();
-  const { value: listed, error: loadError, isLoading, reload } = useLive<BackupsJson>("/api/backups");
+  const { value: listed, error: loadError, isLoading, reload } = useLive("/api/backups", {});
   const { isBusy: isStarting, error, attempt } = useAttempt();
   const latest = useRef(listed);
   latest.current = listed;
@@ -31,7 +31,7 @@ export function Backups() {
   };
   const save = (name: string) =>
     attempt(async () => {
-      const { url } = await api.post<DownloadLinkJson>(`/api/backups/${encodeURIComponent(name)}/link`, {});
+      const { url } = await api.post("/api/backups/{name}/link", { name });
       download(url, name);
     });
   return (

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
-import type { OverviewJson, SettingsJson } from "../../operator/responses.ts";
+import type { JsonFrom } from "../../operator/operator-table.ts";
+import type { OverviewJson } from "../../operator/responses.ts";
 import { ErrorNotice, LoadingCard } from "../parts/content-states.tsx";
 import { Button } from "../parts/controls.tsx";
 import { useLive, useLoad } from "../parts/hooks.ts";
@@ -13,13 +14,8 @@ import { Backups } from "./backups.tsx";
 /** The state of the service, backups and settings. */
 export function SystemPage() {
   const { me } = useSession();
-  const configured = useLoad<SettingsJson>("/api/settings");
-  const {
-    value: overview,
-    error: overviewError,
-    isLoading,
-    isStale,
-  } = useLive<OverviewJson>("/api/overview");
+  const configured = useLoad("/api/settings", {});
+  const { value: overview, error: overviewError, isLoading, isStale } = useLive("/api/overview", {});
   return (
     <>
       <PageHead title="System" lead={overview === undefined ? "…" : <Release overview={overview} />}>
@@ -65,7 +61,7 @@ const sourceLabels: Readonly<Record<string, string>> = {
 };
 
 /** The settings that differ from their default, under the headings of `serve --help`; a button shows the others too. */
-function Settings({ settings }: { readonly settings: SettingsJson["settings"] }) {
+function Settings({ settings }: { readonly settings: JsonFrom<"GET /api/settings">["settings"] }) {
   const [isAllShown, setIsAllShown] = useState(false);
   const changed = settings.filter(({ source }) => source !== "default");
   const shown = isAllShown ? settings : changed;

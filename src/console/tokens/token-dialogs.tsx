@@ -129,7 +129,7 @@ export function RotateToken({ token, onDone, onClose }: TokenDialogProps) {
   const { api, showSecret } = useSession();
   const [overlap, setOverlap] = useState("1h");
   const rotate = async (): Promise<void> => {
-    showSecret(await api.post(`/api/tokens/${token.id}/rotate`, { overlap }));
+    showSecret(await api.post("/api/tokens/{id}/rotate", { id: token.id, overlap }));
     onDone();
   };
   return (
@@ -151,7 +151,7 @@ export function RotateToken({ token, onDone, onClose }: TokenDialogProps) {
 export function RevokeToken({ token, onDone, onClose }: TokenDialogProps) {
   const { api, me } = useSession();
   const revoke = async (): Promise<void> => {
-    await api.post(`/api/tokens/${token.id}/revoke`, {});
+    await api.post("/api/tokens/{id}/revoke", { id: token.id });
     onDone();
   };
   return (

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { TokenJson, TokensJson } from "../../operator/responses.ts";
+import type { TokenJson } from "../../operator/responses.ts";
 import { EmptyState, ErrorNotice, LoadingCard } from "../parts/content-states.tsx";
 import { Button } from "../parts/controls.tsx";
 import { useLoad } from "../parts/hooks.ts";
@@ -16,7 +16,7 @@ type OpenDialog =
 export function TokensPage() {
   const { me } = useSession();
   const [dialog, setDialog] = useState<OpenDialog>();
-  const { value, error, isLoading, reload } = useLoad<TokensJson>("/api/tokens");
+  const { value, error, isLoading, reload } = useLoad("/api/tokens", {});
   const tokens = value?.tokens;
   const [notice, setNotice] = useState<string>();
   const close = (): void => setDialog(undefined);
