@@ -23,6 +23,8 @@ const output = new StandardOutput(stdout);
 stderr.on("error", () => {});
 // A dumb terminal prints control sequences as text.
 const isDumb = env["TERM"] === "dumb";
+const outIsTerminal = stdout.isTTY === true;
+const errIsTerminal = stderr.isTTY === true;
 
 // The process, as commands see it.
 const terminal: Terminal = {
@@ -37,11 +39,11 @@ const terminal: Terminal = {
   outFlushed: () => output.flush(),
   err: (text) => void stderr.write(text),
   note: (text) => void stderr.write(text),
-  outHasColour: stdout.isTTY === true && !isDumb && !env["NO_COLOR"],
-  errHasColour: stderr.isTTY === true && !isDumb && !env["NO_COLOR"],
-  outIsTerminal: stdout.isTTY === true,
-  errIsTerminal: stderr.isTTY === true,
-  errCanRedraw: stderr.isTTY === true && !isDumb,
+  outHasColour: outIsTerminal && !isDumb && !env["NO_COLOR"],
+  errHasColour: errIsTerminal && !isDumb && !env["NO_COLOR"],
+  outIsTerminal,
+  errIsTerminal,
+  errCanRedraw: errIsTerminal && !isDumb,
   errIsJournal: isJournal(2, env["JOURNAL_STREAM"]),
   get outColumns() {
     return stdout.columns || columnsDefault;

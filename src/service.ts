@@ -4,22 +4,18 @@ import { JwtVerifier } from "./access/jwt-verifier.ts";
 import { ProviderKeys } from "./access/provider-keys.ts";
 import { RateLimit } from "./access/rate-limit.ts";
 import { TokenUpkeep } from "./access/token-upkeep.ts";
-import type { Config, ServiceConfig } from "./config/read-config.ts";
+import type { ServiceConfig } from "./config/read-config.ts";
 import { connectionBudget } from "./http/connection-budget.ts";
 import { Readiness } from "./http/health.ts";
-import { refuseAddressesInUse } from "./http/listen-address.ts";
-import type { Listener, ListenerSettings } from "./http/listener.ts";
+import { refuseAddressInUse } from "./http/listen-address.ts";
 import { certificateState, renewalDays } from "./http/tls-files.ts";
-import type { OperatorDependencies } from "./operator/operator-dependencies.ts";
 import { startOperatorListener } from "./operator/operator-listener.ts";
 import { Intake } from "./plants/intake.ts";
-import type { ConfiguredBackups } from "./plants/plant-backups.ts";
-import { OutcomeUnknown } from "./plants/plant-store.ts";
 import { createPlantHandler } from "./public/create-plant.ts";
 import { startPublicListener } from "./public/public-listener.ts";
 import { waitAtMost } from "./retry/wait-at-most.ts";
 import { configuredBackups, firstTokenFile, openServiceStore } from "./storage/open-store.ts";
-import { isUnreachable, startOnceOpen } from "./storage/start-once-open.ts";
+import { startOnceOpen } from "./storage/start-once-open.ts";
 import { DataFileReplaced, type Store, WalIndexLost } from "./storage/store.ts";
 import { createEvents, type Events } from "./telemetry/events.ts";
 import type { Log } from "./telemetry/log.ts";
@@ -79,7 +75,8 @@ export async function startService(
   const events = createEvents(log, metrics, Date.now);
 
   // The addresses, before the store: a start that cannot listen must not leave a data file.
-  await refuseAddressesInUse(config.listen, config.operatorListen);
+  await refuseAddressInUse(config.listen, "public");
+  if (config.operatorListen !== undefined) await refuseAddressInUse(config.operatorListen, "operator");
 
   // The store: a data file, or PostgreSQL, which may open later.
   const store = started.use(await openServiceStore(config, events));
@@ -95,10 +92,11 @@ export async function startService(
   const gate = new Gate(config.presetTokens, jwts);
   identityProvider?.keys.onChange(() => gate.forgetJwts());
 
-  // The tokens of the store: the gate gets them now, and whenever they change. The first one is printed, or goes to a file.
+  // The tokens of the store: the gate gets them now, since otherwise it would refuse every token for a moment, and whenever they
+  // change. The first one is printed, or goes to a file.
   const delivery = options.printsFirstToken ? "print" : firstTokenFile(config.database, config.tokenFolder);
   const tokenUpkeep = started.use(new TokenUpkeep({ tokens: store.tokens, gate, delivery, events }));
-  await loadTokens(tokenUpkeep, store);
+  if (store.opening === undefined) await tokenUpkeep.reloadOrPollLater();
 
   // Plants on their way into the store, and whether it accepts them.
   const intake = new Intake(store.plants, config.pendingMax, events);
@@ -108,16 +106,28 @@ export async function startService(
   const mustStop = Promise.withResolvers<Error>();
   handleStoreFailure(store, intake, events, mustStop.resolve);
 
-  // What both listeners share: the connections that may be open, who is asked about a request, and the way to create a plant.
+  // What both listeners share: their limits, who is asked about a request, and the way to create a plant.
   const budget = connectionBudget();
+  const listenerSettings = {
+    tls: config.tls,
+    bodyBytesMax: config.bodyBytesMax,
+    bodyTimeoutMs: config.bodyTimeoutMs,
+    logRequests: config.logRequests,
+    trustedProxies: config.trustedProxies,
+  };
   const listenerDependencies = { gate, intake, readiness, events };
   const rateLimit = config.rateLimit && new RateLimit(config.rateLimit);
   const createPlant = createPlantHandler(rateLimit, intake);
 
   // The public listener: POST /plants, its documentation, and health checks.
-  const publicListenerSettings = publicSettings(config, budget.publicMax);
   const publicListener = started.use(
-    startPublicListener(createPlant, listenerDependencies, publicListenerSettings),
+    startPublicListener(createPlant, listenerDependencies, {
+      ...listenerSettings,
+      ...config.listen,
+      baseUrl: config.baseUrl,
+      corsOrigins: config.corsOrigins,
+      connectionsMax: budget.publicMax,
+    }),
   );
 
   // Both listeners use the same certificate, so this is logged once.
@@ -129,24 +139,34 @@ export async function startService(
     if (problem !== undefined) events.backupFolderUnavailable(problem);
   });
 
-  // The operator listener, unless it is off: the console, its API, and metrics.
-  const operatorDependencies: OperatorDependencies = {
-    listenerDependencies,
-    store,
-    tokenUpkeep,
-    backups,
-    metrics,
-    identityProvider,
-    effectiveSettings: config.effective,
-    publicListener,
-    rateLimit,
-    createPlant,
-    startedAtMs: Date.now(),
-  };
-  const operatorListenerSettings = operatorSettings(config, budget.operatorMax);
+  // The operator listener, unless it is off: the console, its API, and metrics. Browsers, probes and Prometheus use it, so it asks
+  // for no client certificate; and no page of another origin may call it.
   const operatorListener =
-    operatorListenerSettings &&
-    started.use(startOperatorListener(operatorDependencies, operatorListenerSettings));
+    config.operatorListen &&
+    started.use(
+      startOperatorListener(
+        {
+          listenerDependencies,
+          store,
+          tokenUpkeep,
+          backups,
+          metrics,
+          identityProvider,
+          effectiveSettings: config.effective,
+          publicListener,
+          rateLimit,
+          createPlant,
+          startedAtMs: Date.now(),
+        },
+        {
+          ...listenerSettings,
+          ...config.operatorListen,
+          tls: config.tls && { ...config.tls, clientCa: undefined },
+          hosts: config.operatorHosts,
+          connectionsMax: budget.operatorMax,
+        },
+      ),
+    );
 
   // The identity provider's keys are fetched only now: a start that cannot listen must not contact it.
   identityProvider?.keys.start();
@@ -159,19 +179,34 @@ export async function startService(
     if (!stopping.signal.aborted) mustStop.resolve(error);
   });
 
-  // The service runs: from here on `stopService` closes what was started.
+  // The service runs. From here on `stop` closes what was started: the listeners, then the plants on their way, and the store last.
+  const parts = started.move();
   const listeners = operatorListener === undefined ? [publicListener] : [publicListener, operatorListener];
-  const running: Running = {
-    listeners,
-    engine: store.engine,
-    readiness,
-    intake,
-    backups,
-    events,
-    drainDelayMs: config.drainDelayMs,
-    drainTimeoutMs: config.drainTimeoutMs,
-    stopping,
-    started: started.move(),
+  const stop = async (cause: string | Error): Promise<AfterStop> => {
+    const storeHadFailed = intake.storeFailure !== undefined;
+    events.stopping(typeof cause === "string" ? cause : cause.message);
+
+    // Load balancers get time to notice that it is unready. A store that has failed, or fails meanwhile, ends the wait: it
+    // accepts no more plants.
+    readiness.goUnready();
+    await waitAtMost(config.drainDelayMs, intake.storeFailed);
+
+    // The requests in flight, and then the plants that they sent.
+    const finished = await Promise.all(listeners.map((listener) => listener.drain(config.drainTimeoutMs)));
+    if (finished.includes(false)) events.drainTimedOut();
+    await intake.close();
+
+    // Everything, the store last. The listeners' disposal closes the connections that the drain left.
+    stopping.abort();
+    await parts.disposeAsync();
+
+    const failure = intake.storeFailure;
+    if (failure !== undefined)
+      return failure instanceof DataFileReplaced && !storeHadFailed ? "stay-up" : "exit-without-closing";
+    const isBackingUp = backups.folder?.isBusy === true;
+    if (isBackingUp) events.backupCutOff();
+    events.stopped(store.engine);
+    return isBackingUp ? "exit-now" : "exit";
   };
   let stopped: Promise<AfterStop> | undefined;
   return {
@@ -182,23 +217,10 @@ export async function startService(
     openedLater: tokenStart.later,
     mustStop: mustStop.promise,
     stop(cause) {
-      stopped ??= stopService(running, cause);
+      stopped ??= stop(cause);
       return stopped;
     },
   };
-}
-
-/**
- * Reads the tokens before the service listens: otherwise it would refuse every token for a moment. A database that is away is
- * waited for later.
- */
-async function loadTokens(tokenUpkeep: TokenUpkeep, store: Store): Promise<void> {
-  if (store.opening !== undefined) return;
-  try {
-    await tokenUpkeep.reload();
-  } catch (error) {
-    if (!isUnreachable(store, error)) throw error;
-  }
 }
 
 /**
@@ -224,106 +246,9 @@ function handleStoreFailure(
   });
 }
 
-/** Where the public listener is reached, and its limits. */
-function publicSettings(config: Config, connectionsMax: number): ListenerSettings {
-  return {
-    host: config.listen.host,
-    port: config.listen.port,
-    baseUrl: config.baseUrl,
-    tls: config.tls,
-    connectionsMax,
-    ...commonSettings(config),
-    corsOrigins: config.corsOrigins,
-    hosts: undefined,
-  };
-}
-
-/**
- * Where the operator listener is reached, and its limits; undefined if it is off. Browsers, probes and Prometheus use it, so it
- * asks for no client certificate; and no page of another origin may call it.
- */
-function operatorSettings(config: Config, connectionsMax: number): ListenerSettings | undefined {
-  if (config.operatorListen === undefined) return undefined;
-  return {
-    host: config.operatorListen.host,
-    port: config.operatorListen.port,
-    baseUrl: undefined,
-    tls: config.tls && { ...config.tls, clientCa: undefined },
-    connectionsMax,
-    ...commonSettings(config),
-    corsOrigins: [],
-    hosts: config.operatorHosts,
-  };
-}
-
-/** What is the same on both listeners. */
-function commonSettings(config: Config) {
-  return {
-    bodyBytesMax: config.bodyBytesMax,
-    bodyTimeoutMs: config.bodyTimeoutMs,
-    logRequests: config.logRequests,
-    trustedProxies: config.trustedProxies,
-  };
-}
-
 function warnOfExpiry(certificateExpiresAtMs: number | undefined, events: Events): void {
   if (certificateExpiresAtMs === undefined) return;
   const state = certificateState(certificateExpiresAtMs, Date.now());
   if (state === "expires-soon") events.certificateExpiresSoon(certificateExpiresAtMs, renewalDays);
   if (state === "expired") events.certificateExpired(certificateExpiresAtMs);
-}
-
-/** What `stopService` has to stop, and how long that may take. */
-interface Running {
-  readonly listeners: readonly Listener[];
-  readonly engine: Store["engine"];
-  readonly readiness: Readiness;
-  readonly intake: Intake;
-  readonly backups: ConfiguredBackups;
-  readonly events: Events;
-  /** How long the listeners still accept requests once the service is unready. */
-  readonly drainDelayMs: number;
-  /** How long requests in flight may take to finish. */
-  readonly drainTimeoutMs: number;
-  /** Ends the wait for a database that was never reached. */
-  readonly stopping: AbortController;
-  /** All that was started, the listeners and the store included. */
-  readonly started: AsyncDisposableStack;
-}
-
-/** The listeners first, then the plants on their way, and the store last. */
-async function stopService(running: Running, cause: string | Error): Promise<AfterStop> {
-  const { listeners, engine, readiness, intake, backups, events, stopping, started } = running;
-  const storeHadFailed = intake.storeFailure !== undefined;
-  events.stopping(stopReason(cause));
-
-  // Load balancers get time to notice that it is unready. A store that has failed, or fails meanwhile, ends the wait: it accepts
-  // no more plants.
-  readiness.goUnready();
-  await waitAtMost(running.drainDelayMs, intake.storeFailed);
-
-  // The requests in flight, and then the plants that they sent.
-  const finished = await Promise.all(listeners.map((listener) => listener.drain(running.drainTimeoutMs)));
-  if (finished.includes(false)) events.drainTimedOut();
-  await intake.close();
-
-  // Closes everything that was started, the store last. The listeners' disposal closes the connections that the drain left.
-  stopping.abort();
-  await started.disposeAsync();
-
-  const failure = intake.storeFailure;
-  if (failure === undefined) {
-    const isBackingUp = backups.folder?.isBusy === true;
-    if (isBackingUp) events.backupCutOff();
-    events.stopped(engine);
-    return isBackingUp ? "exit-now" : "exit";
-  }
-  return failure instanceof DataFileReplaced && !storeHadFailed ? "stay-up" : "exit-without-closing";
-}
-
-/** Why the service stops, as the log has it. */
-function stopReason(cause: string | Error): string {
-  if (typeof cause === "string") return cause;
-  const isOutcomeUnknown = cause instanceof OutcomeUnknown && !(cause instanceof WalIndexLost);
-  return isOutcomeUnknown ? "write outcome unknown" : cause.message;
 }

@@ -15,7 +15,7 @@ import { localUser } from "../access/local-user.ts";
 import { isDatabaseUrl } from "../config/database.ts";
 import { readServiceConfig, type StoreConfig } from "../config/read-config.ts";
 import { settingNames } from "../config/settings.ts";
-import { formatAddress, listenProblem, refuseConflict, whyNotBound } from "../http/listen-address.ts";
+import { formatAddress, listenProblem, whyNotBound } from "../http/listen-address.ts";
 import { certificateState, readTlsFiles, renewalDays, type TlsPaths } from "../http/tls-files.ts";
 import { refuseGoneStore } from "../storage/open-store.ts";
 import { realDataFile } from "../storage/sqlite/data-file/data-file-path.ts";
@@ -131,10 +131,7 @@ function checksFor(config: StoreConfig): readonly Check[] {
   if (operatorListen !== undefined)
     checks.push({
       name: "operator listener",
-      run: async () => {
-        await refuseConflict(listen, operatorListen);
-        return checkListener("operator", operatorListen, isInUse);
-      },
+      run: () => checkListener("operator", operatorListen, isInUse),
       remedy: "Free the address, or choose another with --operator-listen.",
     });
   if (tls !== undefined)

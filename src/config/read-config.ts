@@ -3,6 +3,7 @@ import type { OidcSettings } from "../access/jwt-verifier.ts";
 import type { Scope } from "../access/scopes.ts";
 import { bearerShape, digestOf, isMistyped, jwtShape } from "../access/token-secret.ts";
 import { describeFileError } from "../system/errors.ts";
+import type { Address } from "../system/ip-address.ts";
 import { misuse } from "../system/problem.ts";
 import { describeInvalid, InvalidValue } from "../text/parsers.ts";
 import { withoutPassword } from "./database.ts";
@@ -150,8 +151,18 @@ function refuseIncomplete(values: SettingValues): void {
     if (values[name] !== undefined && values[needed] === undefined)
       throw misuse(`--${settings[name].flag} needs --${settings[needed].flag}${reason}.`);
   }
+  if (values.operatorListen !== undefined && overlap(values.listen, values.operatorListen))
+    throw misuse("--listen and --operator-listen are the same address; choose another port for one of them.");
   if (values.oidcClientId !== undefined && values.operatorListen === undefined)
     throw misuse("--oidc-client-id is for the console, which --operator-listen off turns off.");
+}
+
+/** Whether two listeners would have one address. A wildcard is every address. */
+function overlap(one: Address, other: Address): boolean {
+  if (one.port !== other.port || one.port === 0) return false;
+  return (
+    one.host === other.host || [one.host, other.host].some((host) => host === "0.0.0.0" || host === "::")
+  );
 }
 
 function readTls({ tlsCert: cert, tlsKey: key, tlsClientCa: clientCa }: SettingValues): Config["tls"] {

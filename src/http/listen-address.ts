@@ -20,61 +20,24 @@ export function listenProblem(error: unknown, address: Address, listener: Listen
   );
 }
 
-/** @throws Problem if the listeners could not be bound to their addresses now, each of them or both together. */
-export async function refuseAddressesInUse(
-  listen: Address,
-  operatorListen: Address | undefined,
-): Promise<void> {
-  await refuseAddressInUse(listen, "public");
-  if (operatorListen === undefined) return;
-  await refuseAddressInUse(operatorListen, "operator");
-  await refuseConflictOfFree(listen, operatorListen);
-}
-
-/** @throws Problem if each of the addresses is free, but not both together. */
-export async function refuseConflict(listen: Address, operatorListen: Address): Promise<void> {
-  const areFree =
-    (await whyNotBound(listen)) === undefined && (await whyNotBound(operatorListen)) === undefined;
-  if (areFree) await refuseConflictOfFree(listen, operatorListen);
-}
-
-/**
- * Each of the addresses is free, but they may be the same, or one may be a wildcard that includes the other.
- * @throws Problem if they are.
- */
-async function refuseConflictOfFree(listen: Address, operatorListen: Address): Promise<void> {
-  if (listen.port === 0 || listen.port !== operatorListen.port) return;
-  await using _bound = await bind(listen);
-  if ((await whyNotBound(operatorListen)) === undefined) return;
-  throw new Problem(
-    `--listen ${formatAddress(listen)} and --operator-listen ${formatAddress(operatorListen)} conflict; choose another port for one of them.`,
-  );
-}
-
-async function refuseAddressInUse(address: Address, listener: ListenerName): Promise<void> {
+/** @throws Problem if a listener could not be bound there now. */
+export async function refuseAddressInUse(address: Address, listener: ListenerName): Promise<void> {
   const error = await whyNotBound(address);
   if (error !== undefined) throw listenProblem(error, address, listener);
 }
 
 /** Why a listener cannot be bound there: listens for an instant. Undefined if the address is free. */
-export async function whyNotBound(address: Address): Promise<unknown> {
+export async function whyNotBound({ host, port }: Address): Promise<unknown> {
+  const server = createServer();
   try {
-    await using _bound = await bind(address);
-    return undefined;
+    const listening = once(server, "listening");
+    server.listen({ host, port, exclusive: true });
+    await listening;
   } catch (error) {
     return error;
   }
-}
-
-/** Listens there until it is disposed of. */
-async function bind({ host, port }: Address): Promise<AsyncDisposable> {
-  const server = createServer();
-  const listening = once(server, "listening");
-  server.listen({ host, port, exclusive: true });
-  await listening;
-  return {
-    [Symbol.asyncDispose]: () => new Promise((resolve) => server.close(() => resolve())),
-  };
+  await new Promise((resolve) => server.close(resolve));
+  return undefined;
 }
 
 /** Writes an address as a setting has it: `127.0.0.1:3000`, `[::1]:3000`. */

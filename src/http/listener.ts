@@ -28,7 +28,7 @@ export interface ListenerSettings {
   readonly host: string;
   readonly port: number;
   /** Undefined if clients reach it at the address that it listens on. */
-  readonly baseUrl: URL | undefined;
+  readonly baseUrl?: URL | undefined;
   /** Undefined for plain text. */
   readonly tls: TlsPaths | undefined;
   readonly connectionsMax: number;
@@ -37,10 +37,10 @@ export interface ListenerSettings {
   readonly logRequests: LoggedRequests;
   /** Addresses and CIDR ranges of the proxies whose X-Forwarded-For is read. */
   readonly trustedProxies: readonly string[];
-  /** Whose pages may call it from a browser; `*` for every origin's. */
-  readonly corsOrigins: readonly string[];
+  /** Whose pages may call it from a browser; `*` for every origin's. By default only its own. */
+  readonly corsOrigins?: readonly string[];
   /** The names that it answers to, in lower case, besides the one it listens on; undefined if any name will do. */
-  readonly hosts: readonly string[] | undefined;
+  readonly hosts?: readonly string[] | undefined;
 }
 
 /** What makes a listener the public one or the operator's. */
@@ -90,7 +90,7 @@ export class Listener implements RequestHandler, AsyncDisposable {
     settings: ListenerSettings,
   ) {
     const { gate, intake, readiness, events } = dependencies;
-    const { host, hosts, corsOrigins } = settings;
+    const { host, hosts, corsOrigins = [] } = settings;
     this.#intake = intake;
     this.#hosts = hosts && [host.toLowerCase(), ...hosts];
     this.#router = new Router([...routes, ...healthRoutes(readiness)], gate, kind);

@@ -42,6 +42,6 @@ export async function startOnceOpen<Result>(
 }
 
 /** Whether waiting may help: only a server can become reachable again. */
-export function isUnreachable(store: Store, error: unknown): error is StoreUnavailable {
+function isUnreachable(store: Store, error: unknown): error is StoreUnavailable {
   return store.plants.canBecomeUnreachable && error instanceof StoreUnavailable;
 }

@@ -148,8 +148,8 @@ describe("the first run", () => {
       const addresses = ["--listen", `127.0.0.1:${port}`, "--operator-listen", `${host}:${port}`];
       const database = folder.newPath();
       const { code, err } = await startAndStop([...addresses, "--database", database]);
-      expect(code).toBe(1);
-      expect(err).toContain(`--operator-listen ${host}:${port} conflict`);
+      expect(code).toBe(2);
+      expect(err).toContain("--listen and --operator-listen are the same address");
       expectOneSentence(err);
       expect(existsSync(database)).toBe(false);
       expect(existsSync(`${database}.lock`)).toBe(false);
