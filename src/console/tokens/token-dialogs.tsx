@@ -14,6 +14,7 @@ const scopes: Readonly<Record<Scope, string>> = {
   metrics: "Read the metrics. For Prometheus.",
   operator: "Everything here: also manage tokens, with any scope, and read the audit trail.",
 };
+const scopeList = Object.entries(scopes) as [Scope, string][];
 const lifetimes = {
   "1d": "After 1 day",
   "30d": "After 30 days",
@@ -30,7 +31,7 @@ const overlaps = {
 
 type CreationErrors = Partial<Record<"name" | "scopes", string>>;
 
-const empty = { name: "", chosen: ["plants:create"] as readonly string[], expiresIn: "" };
+const empty = { name: "", chosen: ["plants:create"] as readonly Scope[], expiresIn: "" };
 
 interface DialogProps {
   /** Called once it is done. The secret of a new token is then shown in a dialog of its own. */
@@ -87,7 +88,7 @@ export function CreateToken({ onDone, onClose }: DialogProps) {
       />
       <fieldset>
         <legend>Scopes</legend>
-        {Object.entries(scopes).map(([scope, description]) => (
+        {scopeList.map(([scope, description]) => (
           <label key={scope} class="check">
             <input
               type="checkbox"
