@@ -28,7 +28,7 @@ const commandTimes: PostgresTimes = { ...serviceTimes, readRetryMsMax: readMsMax
 // A command that is started together with its database waits for it.
 const commandMsMax = 10_000;
 
-/** PostgreSQL, or an engine that speaks its protocol, as the store of any number of nodes. */
+/** PostgreSQL as the store of any number of nodes. */
 export class PostgresStore implements Store {
   readonly engine = "postgres";
   readonly plants: PostgresPlants;

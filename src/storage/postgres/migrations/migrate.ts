@@ -104,7 +104,7 @@ async function readVersion(session: Session, statement: { text: string }): Promi
   return Number((await session.run(statement))[0]?.[0] ?? 0);
 }
 
-/** Refuses tables of an unknown version. Further columns are ignored: CockroachDB adds one for a hash-sharded key. */
+/** Refuses tables of an unknown version. Further columns, which an operator may have added, are ignored. */
 async function refuseUnknownTables(
   session: Session,
   version: number,
