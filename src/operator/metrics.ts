@@ -69,6 +69,9 @@ async function readValues(sources: MetricSources): Promise<void> {
   metrics.series("plant_store_wal_bytes").value = disk?.walBytes;
   metrics.series("plant_store_disk_free_bytes").value = disk?.diskFreeBytes;
   metrics.series("plant_store_last_backup_timestamp_seconds").value = last && last.atMs / 1000;
+  const followersWaitSinceMs = store.archive.followersWaitSinceMs?.();
+  metrics.series("plant_store_followers_waiting_since_timestamp_seconds").value =
+    followersWaitSinceMs && followersWaitSinceMs / 1000;
   metrics.series("plant_store_tls_certificate_expiry_timestamp_seconds").value =
     certificateExpiresAtMs && certificateExpiresAtMs / 1000;
 

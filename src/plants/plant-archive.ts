@@ -139,6 +139,8 @@ export interface PlantArchive {
   count(filter: PlantFilter, cursor: string | undefined, msMax: number): Promise<MatchCount>;
   /** How many were stored in each of that many buckets of `bucketMs`, starting at `fromMs`. */
   createdPerBucket(fromMs: number, buckets: number, bucketMs: number): Promise<readonly number[]>;
+  /** Since when followers wait for a transaction on the server; undefined if they do not, or if nobody follows. */
+  followersWaitSinceMs?(): number | undefined;
   /** The sizes of the data file and its WAL, and the free space on their disk, if the engine knows them. */
   diskUsage(): Promise<DiskUsage | undefined>;
 }

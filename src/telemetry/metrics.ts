@@ -46,6 +46,9 @@ export const metricFamilies = {
   plant_store_wal_bytes: gauge("The size of the WAL."),
   plant_store_disk_free_bytes: gauge("The space left on their disk."),
   plant_store_last_backup_timestamp_seconds: gauge("When the last good backup was started."),
+  plant_store_followers_waiting_since_timestamp_seconds: gauge(
+    "Since when an older transaction on PostgreSQL keeps plants from followers.",
+  ),
   plant_store_tls_certificate_expiry_timestamp_seconds: gauge("When the TLS certificate in use expires."),
   process_cpu_seconds_total: counter("User and system CPU time."),
   process_resident_memory_bytes: gauge("Resident memory."),

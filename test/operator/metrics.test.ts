@@ -163,9 +163,10 @@ const queries: string[] = [
   ...rules,
 ].map(({ expr }) => expr);
 test("the page has every metric, and the dashboard and the alerts name each of them and no other", async () => {
-  // There is no backup yet, and no TLS.
+  // There is no backup yet, no TLS, and nobody who follows PostgreSQL.
   const absent = [
     "plant_store_last_backup_timestamp_seconds",
+    "plant_store_followers_waiting_since_timestamp_seconds",
     "plant_store_tls_certificate_expiry_timestamp_seconds",
   ];
   const exposed = [...(await readMetrics(idle)).keys()].map((name) => name.replace(/\{.*/, ""));

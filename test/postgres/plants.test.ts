@@ -239,9 +239,16 @@ describe("a client that follows the store", () => {
          THEN floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint END, 't'`,
     );
     await store.plants.create(testPlants([3, 4], "later"), Date.now());
-    await sleep(1000);
-    const waiting = await store.archive.pageAfter({ ...request, after: first.next });
-    expect(waiting.plants).toEqual([]);
+    let waiting = await store.archive.pageAfter({ ...request, after: first.next });
+    // Nobody is told about the first two seconds.
+    while (waiting.waitingSinceMs === undefined) {
+      expect(waiting.plants).toEqual([]);
+      await sleep(200);
+      waiting = await store.archive.pageAfter({ ...request, after: waiting.next });
+    }
+    const { waitingSinceMs } = waiting;
+    expect(waiting.completeToMs).toBe(waitingSinceMs);
+    expect(store.archive.followersWaitSinceMs?.()).toBe(waitingSinceMs);
     await late.commit();
     expect((await follow(store, waiting.next)).ids).toEqual([2, 3, 4]);
   });

@@ -164,6 +164,10 @@ export class PostgresArchive implements PlantArchive {
     return counts;
   }
 
+  followersWaitSinceMs(): number | undefined {
+    return this.#ticks.waitingSinceMs;
+  }
+
   /** The server does not report the free space on its disk. */
   async diskUsage(): Promise<undefined> {
     return undefined;

@@ -1,5 +1,6 @@
 // Up to which time a follower may get plants. docs/adr/0019-following-and-exports.md says why it misses none.
 import { setTimeout as sleep } from "node:timers/promises";
+import { minuteMs } from "../../text/duration.ts";
 import type { RunStatement } from "./connection-pool.ts";
 
 /** A time of the server's clock, and a transaction id that the server assigned after it. */
@@ -23,6 +24,7 @@ const pendingMax = 60;
 // For a clock that is set back.
 const marginMs = 500;
 const waitReportedAfterMs = 2000;
+const followedWithinMs = minuteMs;
 // A tick waits for the transactions that ran when it was taken, and most of those end within milliseconds.
 const checksAfterMs = [0, 10, 20, 30];
 
@@ -46,6 +48,14 @@ export class Ticks {
   #pending: readonly Tick[] = [];
   #settledMs: number | undefined;
   #nextTickMs = 0;
+  /** The last look at the server, by this process's clock. */
+  #last: { readonly atMs: number; readonly waitingSinceMs: number | undefined } | undefined;
+
+  /** Since when nothing has been settled, as the last follower was told; undefined if nobody has followed for a minute. */
+  get waitingSinceMs(): number | undefined {
+    const isRecent = this.#last !== undefined && performance.now() - this.#last.atMs < followedWithinMs;
+    return isRecent ? this.#last?.waitingSinceMs : undefined;
+  }
 
   /** Each statement must be a transaction of its own, in the session in which the plants are read afterwards. */
   async settle(run: RunStatement): Promise<Settled> {
@@ -60,7 +70,9 @@ export class Ticks {
     }
     const sinceMs = this.#settledMs ?? this.#pending[0]?.timeMs ?? nowMs;
     const isWaiting = nowMs - sinceMs > waitReportedAfterMs;
-    return { nowMs, beforeMs: this.#settledMs, waitingSinceMs: isWaiting ? sinceMs : undefined };
+    const waitingSinceMs = isWaiting ? sinceMs : undefined;
+    this.#last = { atMs: performance.now(), waitingSinceMs };
+    return { nowMs, beforeMs: this.#settledMs, waitingSinceMs };
   }
 
   /** Every second one is dropped when there are too many, and never the first: a long transaction does not keep all from settling. */
