@@ -313,7 +313,7 @@ export class Exchange implements BodyReceiver {
   #sendBytes(reply: Reply, body: Uint8Array): void {
     const head = this.#begin(reply, `Content-Length: ${body.length}`);
     if (this.method === "HEAD") this.#connection.send(head, head.length);
-    else this.#connection.send(Buffer.concat([Buffer.from(head), body]), head.length + body.length);
+    else this.#connection.send(head, head.length, body);
   }
 
   #sendPieces(reply: Reply, pieces: Pieces): void {

@@ -35,9 +35,9 @@ const kindsByStatus = Map.groupBy(publicKinds, statusOf);
 
 /** A page to read about the service and to try it, complete in one response. Made on the first request. */
 export function docsRoute(url: () => string): Route {
-  let html: string | undefined;
+  let html: Buffer | undefined;
   return route("GET", docsPath, "none", () => {
-    html ??= formatPage(url());
+    html ??= Buffer.from(formatPage(url()));
     const headers = { "Content-Security-Policy": policy, "Referrer-Policy": "no-referrer" };
     return page("text/html; charset=utf-8", html, headers);
   });

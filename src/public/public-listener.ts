@@ -29,9 +29,9 @@ export function publicRoutes(createPlant: Handler, url: () => string): readonly 
 
 /** Describes `POST /plants` alone. Completed on the first request. */
 function openapiRoute(url: () => string): Route {
-  let document: string | undefined;
+  let document: Buffer | undefined;
   return route("GET", "/openapi.json", "none", () => {
-    document ??= JSON.stringify({ ...contract, servers: [{ url: url() }] }, null, 2);
+    document ??= Buffer.from(JSON.stringify({ ...contract, servers: [{ url: url() }] }, null, 2));
     return page("application/json", document);
   });
 }

@@ -36,10 +36,16 @@ describe.each([
   afterAll(() => service[Symbol.asyncDispose]());
 
   test("requests arrive pipelined, with a refused one among them, and are answered in order", async () => {
-    const names = Array.from({ length: 50 }, (_, index) => `n${index}`);
+    // More than a stranger may pipeline.
+    const names = Array.from({ length: 50 }, (_, index) => `n${index}${"x".repeat(1000)}`);
     const { text } = await sendRaw(target, [names.map(plant).join("") + rawPost("{") + plant("last")]);
     expect([...text.matchAll(/"name":"(\w+)"/g)].map((match) => match[1])).toEqual([...names, "last"]);
     expect(statuses(text)).toEqual([...Array(50).fill(200), 400, 200]);
+  });
+
+  test("a health check and a create may arrive together", async () => {
+    const { text } = await sendRaw(target, [`GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n${plant("a")}`]);
+    expect(statuses(text)).toEqual([200, 200]);
   });
 
   test("requests arrive in chunks, with extensions and trailers", async () => {

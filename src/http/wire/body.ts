@@ -10,6 +10,7 @@ const lineBytesMax = 1024;
 // Sizes, extensions and trailers together: enough for a body sent byte by byte, not for abuse.
 const framingBytesMin = 8192;
 const framingBytesPerByte = 16;
+const emptyBuffer = Buffer.alloc(0);
 
 /** Who gets the body of a request from the connection. Exactly one of the two is called, once; neither may throw. */
 export interface BodyReceiver {
@@ -80,7 +81,7 @@ export class ChunkedBody {
   readonly #buffer = new ByteBuffer();
   #bytes = 0;
   #framingBytes = 0;
-  #pending: Buffer = Buffer.alloc(0);
+  #pending: Buffer = emptyBuffer;
   #state: "size" | "data" | "data-end" | "trailers" = "size";
   #left = 0;
 
@@ -95,7 +96,7 @@ export class ChunkedBody {
         const part = this.#pending.subarray(0, this.#left);
         this.#buffer.add(part);
         this.#left -= part.length;
-        this.#pending = this.#pending.subarray(part.length);
+        this.#pending = this.#left > 0 ? emptyBuffer : this.#pending.subarray(part.length);
         if (this.#left > 0) return undefined;
         this.#state = "data-end";
       }
@@ -129,7 +130,11 @@ export class ChunkedBody {
     if (end > lineBytesMax || (newlineAt < 0 && this.#pending.length >= lineBytesMax + 2)) {
       return notHttpFault("a line of the chunked body is too long");
     }
-    if (newlineAt < 0) return undefined;
+    if (newlineAt < 0) {
+      // A view would keep alive everything that arrived with it.
+      this.#pending = Buffer.from(this.#pending);
+      return undefined;
+    }
     if (this.#pending[end] !== carriageReturn)
       return notHttpFault("a line of the chunked body ends in LF without CR");
     this.#framingBytes += end + 2;

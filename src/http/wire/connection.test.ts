@@ -51,6 +51,23 @@ describe.each([
     await eventually(() => wire.open === 0);
   });
 
+  test("a stranger that sends 300 kB of requests before it reads gets a response that says close", async () => {
+    const isLast: boolean[] = [];
+    await using wire = new TestWire(
+      responding((connection) => void isLast.push(connection.isLastResponse)),
+      options,
+    );
+    const client = await wire.connect();
+    client.socket.pause();
+    await sendAll(client, get.repeat(12_000));
+    client.socket.resume();
+    await eventually(() => !client.isOpen);
+    expect(client.received).toBe(emptyResponse.repeat(isLast.length));
+    expect(isLast.indexOf(true)).toBe(isLast.length - 1);
+    // Over TLS, it arrives in records.
+    expect(isLast.length).toBeLessThan(1300);
+  });
+
   test("a connection that a drain closes is not left open by its client", async () => {
     await using wire = new TestWire(respond, options);
     const client = await wire.connect();
@@ -75,6 +92,49 @@ describe.each([
     await eventually(() => !client.isOpen);
     expect(client.received.length === long.length).toBe(isComplete);
   });
+});
+
+/** A connection of which more has arrived than a stranger may pipeline. */
+const flood = get.repeat(700);
+
+test("a stranger's response is its last where over 16 KiB of requests follow it, and the rest is discarded", () => {
+  const ends = offline();
+  ends.receive(flood);
+  ends.receive(flood);
+  expect(ends.sent).toBe(emptyResponse);
+  ends.pass(1);
+  expect(ends.calls).toEqual(["end"]);
+});
+
+test("the body of a stranger's request does not count as a further request", async () => {
+  const ends = offline();
+  ends.receive(`POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 20000\r\n\r\n${"x".repeat(20_000)}${get}`);
+  await eventually(() => ends.sent === emptyResponse.repeat(2));
+});
+
+test("while credentials are checked, no more than 16 KiB are read of a body, and all of it once they are accepted", () => {
+  const bodies: number[] = [];
+  const ends = offline(() => {});
+  ends.receive(`POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 20000\r\n\r\n${"x".repeat(17_000)}`);
+  expect(ends.isPaused).toBe(true);
+  ends.connection.becomeAdmitted();
+  ends.connection.readBody({
+    bodyReceived: (_, start, end) => bodies.push(end - start),
+    bodyNotReceived() {},
+  });
+  ends.receive("x".repeat(3000));
+  expect(bodies).toEqual([20_000]);
+});
+
+test("what is unsent of a page is not copied", () => {
+  const page = Buffer.from("a page");
+  const ends = offline((connection) => connection.send(emptyResponse, emptyResponse.length, page));
+  ends.acceptsBytes = 1;
+  ends.receive(get);
+  ends.acceptsBytes = Number.POSITIVE_INFINITY;
+  ends.connection.writable();
+  expect(ends.sent).toBe(`${emptyResponse}a page`);
+  expect(ends.lastWritten).toBe(page);
 });
 
 test("a connection whose head is not complete after 10 seconds is closed", () => {
@@ -150,8 +210,16 @@ function offline(handle: RequestHandler["handle"] = respond) {
   const clock = { nowMs: 0 };
   const calls: string[] = [];
   // Over TLS, a shutdown is sent only once the client has read everything before it.
-  const ends = { calls, sent: "", isPaused: false, hasRead: true, acceptsBytes: Number.POSITIVE_INFINITY };
+  const ends = {
+    calls,
+    sent: "",
+    lastWritten: undefined as unknown,
+    isPaused: false,
+    hasRead: true,
+    acceptsBytes: Number.POSITIVE_INFINITY,
+  };
   let isShutDown = false;
+  const connectionLimit = new ConnectionLimit(10, clock, { connectionLimitReached() {} });
   const socket = fake<Socket<Connection>>({
     remoteAddress: "127.0.0.1",
     pause: () => void Object.assign(ends, { isPaused: true }),
@@ -163,6 +231,7 @@ function offline(handle: RequestHandler["handle"] = respond) {
       if (isShutDown && ends.hasRead) return -1;
       const accepted = data.slice(0, ends.acceptsBytes);
       ends.sent += accepted;
+      if (accepted.length > 0) ends.lastWritten = data;
       return accepted.length;
     },
     end: () => calls.push("end"),
@@ -173,12 +242,13 @@ function offline(handle: RequestHandler["handle"] = respond) {
   });
   const connection = new Connection(socket, {
     handler: { handle, handleFault() {} },
-    limits: { bodyBytesMax: 1000, bodyTimeoutMs: 5000 },
+    limits: { bodyBytesMax: 20_000, bodyTimeoutMs: 5000 },
     states: stateTable(5000),
-    connectionLimit: new ConnectionLimit(10, clock, { connectionLimitReached() {} }),
+    connectionLimit,
     turns: new Turns(),
     clock,
   });
+  connectionLimit.opened(connection);
   const receive = (text: string) => {
     expect(ends.isPaused).toBe(false);
     connection.receive(Buffer.from(text));
@@ -192,7 +262,7 @@ function offline(handle: RequestHandler["handle"] = respond) {
 
 describe("pipelined requests", () => {
   test("by the thousand are handled without recursion, also after their client has closed its half", async () => {
-    await using wire = new TestWire(respond);
+    await using wire = new TestWire(responding((connection) => connection.becomeAdmitted()));
     const client = await wire.connect();
     await sendAll(client, get.repeat(20_000));
     client.socket.shutdown();
@@ -269,6 +339,7 @@ test("a client that pipelines while its response is streamed is read only up to 
   const pipelined = `${"\r\n".repeat(32_000)}${get}`.repeat(requests);
   const streaming: Connection[] = [];
   await using wire = new TestWire((connection, head) => {
+    connection.becomeAdmitted();
     if (head.path !== "/stream") return respond(connection, head);
     streaming.push(connection);
     connection.stream("HTTP/1.1 200 OK\r\n\r\n", { writable() {}, closed() {} });

@@ -49,6 +49,8 @@ export interface SharedByConnections {
 
 // Bytes of further requests that a client may pipeline while one is being handled.
 const pipelinedBytesMax = 64 * 1024;
+// The same for a stranger. Past this, the response to its request is its last.
+const strangerBytesMax = 16 * 1024;
 // Over TLS, `lingering` lasts until the client has read its last response: for as long as `writing` may.
 const lingerMsMax = 30_000;
 
@@ -136,15 +138,16 @@ export class Connection implements LimitedConnection, TakesTurns {
       this.#waitForTurn();
     }
     if (this.state.name === "lingering") return;
-    if (typeof this.#body === "object") this.#pushBody(this.#body, bytes);
-    else this.#incoming.push(bytes);
+    this.#incoming.push(bytes);
+    if (typeof this.#body === "object") this.#receiveBody(this.#body);
     if (this.state.expectsHead) this.#advance();
-    if (this.#incoming.length > pipelinedBytesMax) this.#incoming.pause();
+    const pendingMax = this.limitEntry.isStranger ? strangerBytesMax : pipelinedBytesMax;
+    if (this.#incoming.length > pendingMax) this.#incoming.pause();
   }
 
   /** The socket accepts bytes again, so what is unsent is sent. */
   writable(): void {
-    if (this.#outgoing.unsentBytes > 0) this.#afterWrite(this.#outgoing.flush());
+    if (!this.#outgoing.isEmpty) this.#afterWrite(this.#outgoing.flush());
   }
 
   /** The client will send no more; what it has sent is still responded to. */
@@ -175,7 +178,7 @@ export class Connection implements LimitedConnection, TakesTurns {
   get isLastResponse(): boolean {
     if (this.#closesAfter === "current-response") return true;
     if (this.#closesAfter === "arrived-requests" && this.#incoming.length === 0) return true;
-    if (this.#head?.keepsAlive !== true) return true;
+    if (this.#head?.keepsAlive !== true || this.#isFlooding) return true;
     if (this.#body !== "unread") return false;
     // A body that no one reads is skipped if its length is known and within the limit, and the client sends it.
     const { contentLength = Number.POSITIVE_INFINITY, expectsContinue } = this.#head;
@@ -211,12 +214,16 @@ export class Connection implements LimitedConnection, TakesTurns {
     this.#streamOwner = owner;
   }
 
-  /** Sends the whole response to the current request; `bytes` is its length. */
-  send(data: string | Buffer, bytes: number): void {
+  /**
+   * Sends the whole response to the current request: a text, whose length is `bytes`, and what follows it. What is unsent of that is
+   * not copied, so all connections share a page.
+   */
+  send(text: string, bytes: number, page?: Uint8Array): void {
     if (this.state.name === "closed") return;
     this.#streamOwner = undefined;
     this.#settleLastResponse();
-    this.#afterWrite(this.#outgoing.write(data, bytes));
+    const written = this.#outgoing.write(text, bytes);
+    this.#afterWrite(page === undefined ? written : this.#outgoing.write(page, page.length));
   }
 
   /** Starts a response that is sent piece by piece, by `write`, until `endStream`. */
@@ -339,27 +346,25 @@ export class Connection implements LimitedConnection, TakesTurns {
     // What arrives is read only once everything before it has been consumed: appending it would copy both. While a response
     // is streamed, which may take long, reading on shows when the client goes away.
     const pendingMax = this.state.name === "handling" ? 0 : pipelinedBytesMax;
-    if (this.#incoming.length <= pendingMax && this.#outgoing.unsentBytes === 0) this.#incoming.resume();
+    if (this.#incoming.length <= pendingMax && this.#outgoing.isEmpty) this.#incoming.resume();
   }
 
   // The body of a request.
 
   /** What arrives from now on is this body, until it is complete. */
   #awaitBody(body: ExpectedBody): void {
-    const bytes = this.#incoming.take();
     this.#body = body;
-    if (bytes.length > 0) this.#pushBody(body, bytes);
+    if (this.#incoming.length > 0) this.#receiveBody(body);
     // Much of it may have arrived before anyone asked for it.
     if (this.#body === body) this.#incoming.resume();
   }
 
   /** More of the body has arrived. Once it is complete, its receiver gets it. */
-  #pushBody({ arriving, receiver }: ExpectedBody, bytes: Buffer): void {
-    const received = arriving.push(bytes);
+  #receiveBody({ arriving, receiver }: ExpectedBody): void {
+    const received = this.#incoming.moveTo(arriving);
     if (received === undefined) return;
     if (received instanceof WireFault) return this.#fail(received);
     this.#body = undefined;
-    this.#incoming.put(received.rest);
     if (receiver === undefined) return this.#becomeIdle();
     this.state.enter("handling");
     receiver.bodyReceived(received.body, 0, received.body.length);
@@ -392,7 +397,16 @@ export class Connection implements LimitedConnection, TakesTurns {
    * sent must not change that any more.
    */
   #settleLastResponse(): void {
-    if (this.isLastResponse) this.closeAfterResponse();
+    if (!this.isLastResponse) return;
+    this.closeAfterResponse();
+    this.#incoming.clear();
+  }
+
+  /** Whether a stranger has sent so many further requests that they would take too much memory. The body of this one may be long. */
+  get #isFlooding(): boolean {
+    if (!this.limitEntry.isStranger) return false;
+    const bodyBytes = this.#body === "unread" ? (this.#head?.contentLength ?? 0) : 0;
+    return this.#incoming.length - bodyBytes > strangerBytesMax;
   }
 
   /** Continues with what comes after a write: the client's reading, the next piece, or the next request. */
@@ -413,7 +427,6 @@ export class Connection implements LimitedConnection, TakesTurns {
     if (this.state.name === "writing" && written === "nothing") return;
     // Nothing more is read from a client that does not read.
     this.#incoming.pause();
-    this.#incoming.compact();
     this.state.enter("writing");
   }
 

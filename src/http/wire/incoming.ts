@@ -1,12 +1,12 @@
 import type { Socket } from "bun";
 import { carriageReturn, lineFeed } from "../../plants/character-codes.ts";
-import type { BodyReceiver } from "./body.ts";
+import type { ArrivingBody, BodyReceiver, ReceivedBody } from "./body.ts";
 import { findFaultSoFar, type Head, HeadReader } from "./head.ts";
 import { WireFault } from "./wire-fault.ts";
 
 const headBytesMax = 16 * 1024;
-// How many consumed bytes may stay in memory while a request waits.
-const usedBytesMax = 64 * 1024;
+// How many consumed bytes may stay in memory, if they are more than what is left.
+const consumedBytesMax = 4 * 1024;
 const headTooLargeFault = new WireFault(
   "head-too-large",
   `The request line and headers are over the limit of ${headBytesMax} bytes.`,
@@ -34,39 +34,28 @@ export class Incoming {
   }
 
   push(bytes: Buffer): void {
-    this.put(this.length === 0 ? bytes : Buffer.concat([this.#bytes.subarray(this.#start), bytes]));
+    this.#replace(this.length === 0 ? bytes : Buffer.concat([this.#bytes.subarray(this.#start), bytes]));
   }
 
-  /** Replaces everything that was here. */
-  put(bytes: Buffer): void {
-    this.#bytes = bytes;
-    this.#start = 0;
-  }
-
-  /** Takes everything. */
-  take(): Buffer {
-    const taken = this.#bytes.subarray(this.#start);
-    this.put(emptyBuffer);
-    return taken;
+  /** Moves what has arrived to a body. Returns that once it is complete; what follows it stays here. */
+  moveTo(body: ArrivingBody): ReceivedBody | WireFault | undefined {
+    const bytes = this.#bytes.subarray(this.#start);
+    const received = body.push(bytes);
+    const isComplete = received !== undefined && !(received instanceof WireFault);
+    this.#consume(isComplete ? bytes.length - received.rest.length : bytes.length);
+    return received;
   }
 
   /** Gives a body that has arrived to its receiver. */
   takeBody(length: number, receiver: BodyReceiver): void {
     const bytes = this.#bytes;
     const start = this.#start;
-    const end = start + length;
-    if (end < bytes.length) this.#start = end;
-    else this.put(emptyBuffer);
-    receiver.bodyReceived(bytes, start, end);
-  }
-
-  /** Copies what is left: a view would keep alive everything that arrived with it, up to half a megabyte. */
-  compact(): void {
-    this.put(Buffer.from(this.#bytes.subarray(this.#start)));
+    this.#consume(length);
+    receiver.bodyReceived(bytes, start, start + length);
   }
 
   clear(): void {
-    this.put(emptyBuffer);
+    this.#replace(emptyBuffer);
   }
 
   pause(): void {
@@ -93,10 +82,8 @@ export class Incoming {
     const head = this.#heads.read(this.#bytes, start, end);
     if (head instanceof WireFault)
       return findFaultSoFar(this.#bytes.subarray(start, end + headEnd.length), 0) ?? head;
-    this.#start = end + headEnd.length;
+    this.#consume(end + headEnd.length - start);
     this.#checkedBytes = 0;
-    // What is left is copied only if more than that has been consumed: then a byte is copied once on average.
-    if (this.#start > usedBytesMax && this.#start > this.length) this.compact();
     return head;
   }
 
@@ -115,5 +102,21 @@ export class Incoming {
     if (seen.length === headBytesMax + headEnd.length) return headTooLargeFault;
     this.#checkedBytes = seen.length;
     return undefined;
+  }
+
+  #replace(bytes: Buffer): void {
+    this.#bytes = bytes;
+    this.#start = 0;
+  }
+
+  /**
+   * What is left is copied if less than half is: a view would keep alive everything that arrived with it, up to half a megabyte. A
+   * byte is copied once on average.
+   */
+  #consume(length: number): void {
+    this.#start += length;
+    if (this.length === 0) this.clear();
+    else if (this.#start > consumedBytesMax && this.#start > this.length)
+      this.#replace(Buffer.from(this.#bytes.subarray(this.#start)));
   }
 }

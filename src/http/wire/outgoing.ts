@@ -8,27 +8,27 @@ export type WriteResult = "all" | "partly" | "nothing" | "reset";
 /** Bytes for the client. What the socket does not accept yet is held here. */
 export class Outgoing {
   readonly #socket: Pick<Socket, "write">;
-  #unsent: Buffer | undefined;
+  readonly #unsent: Uint8Array[] = [];
 
   constructor(socket: Pick<Socket, "write">) {
     this.#socket = socket;
   }
 
-  get unsentBytes(): number {
-    return this.#unsent?.length ?? 0;
+  get isEmpty(): boolean {
+    return this.#unsent.length === 0;
   }
 
   /** `bytes` is the length of the data in bytes. */
-  write(data: string | Buffer, bytes: number): WriteResult {
-    if (this.#unsent !== undefined) {
-      this.#unsent = Buffer.concat([this.#unsent, Buffer.from(data as string)]);
+  write(data: string | Uint8Array, bytes: number): WriteResult {
+    if (!this.isEmpty) {
+      this.#unsent.push(bytesOf(data));
       return "nothing";
     }
     const written = this.#socket.write(data);
     if (written === bytes) return "all";
     // Negative if the client has reset the connection; no event may follow.
     if (written < 0) return "reset";
-    this.#unsent = Buffer.from(data as string).subarray(written);
+    this.#unsent.push(bytesOf(data).subarray(written));
     return written === 0 ? "nothing" : "partly";
   }
 
@@ -40,14 +40,21 @@ export class Outgoing {
 
   /** Sends more of what is unsent. */
   flush(): WriteResult {
-    if (this.#unsent === undefined) return "all";
-    const written = this.#socket.write(this.#unsent);
-    if (written < 0) return "reset";
-    if (written < this.#unsent.length) {
-      this.#unsent = this.#unsent.subarray(written);
-      return written === 0 ? "nothing" : "partly";
+    let result: WriteResult = "nothing";
+    for (let first = this.#unsent[0]; first !== undefined; first = this.#unsent[0]) {
+      const written = this.#socket.write(first);
+      if (written < 0) return "reset";
+      if (written > 0) result = "partly";
+      if (written < first.length) {
+        this.#unsent[0] = first.subarray(written);
+        return result;
+      }
+      this.#unsent.shift();
     }
-    this.#unsent = undefined;
     return "all";
   }
+}
+
+function bytesOf(data: string | Uint8Array): Uint8Array {
+  return typeof data === "string" ? Buffer.from(data) : data;
 }
