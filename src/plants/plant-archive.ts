@@ -43,8 +43,8 @@ export interface PlantPage {
   readonly searched: number;
 }
 
-/** A page ends after the plant whose texts exceed this, to bound memory: then it is short. */
-export const pageCharactersMax = 4 * 1024 * 1024;
+/** A page ends before the plant with which its response would be larger, to bound memory and time: then it is short. */
+export const pageBytesMax = 4 * 1024 * 1024;
 
 /** The cursor of the beginning, for `pageAfter`. */
 export const beginningCursor = "0";

@@ -55,6 +55,27 @@ onEveryEngine((engine) => {
       }
     });
 
+    test("a page ends before the plant with which its response would be over 4 MiB, but has one", async () => {
+      await using store = await openNewStore(engine);
+      const million = 1024 * 1024;
+      // In JSON, a control character takes six bytes.
+      const names = ["a".repeat(3 * million), "b".repeat(3 * million), "\u0001".repeat(million), "c", "d"];
+      for (const [index, name] of names.entries()) await store.plants.create([testPlant(index, name)], index);
+      const pages: string[] = [];
+      let cursor: string | undefined;
+      do {
+        const page = await store.archive.page(pageRequest({ order: "oldest-first", cursor }));
+        pages.push(page.plants.map(({ name }) => name[0]).join(""));
+        cursor = page.next;
+      } while (cursor !== undefined);
+      expect(pages).toEqual(["a", "b", "\u0001", "cd"]);
+      // What a search passes is not in its response.
+      const found = await store.archive.page(
+        pageRequest({ order: "oldest-first", filter: { namePart: "d" } }),
+      );
+      expect(found.plants.map(({ name }) => name)).toEqual(["d"]);
+    });
+
     test("a client reads from the beginning if no plant is before its cursor, but one after it", async () => {
       await using empty = await openNewStore(engine);
       const { next, isFromBeginning } = await pageAfter(empty, beginningCursor);

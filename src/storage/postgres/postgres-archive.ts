@@ -11,11 +11,12 @@ import {
   type PlantArchive,
   type PlantFilter,
   type PlantPage,
-  pageCharactersMax,
+  pageBytesMax,
   StaleCursor,
   type StoredPlant,
 } from "../../plants/plant-archive.ts";
 import { minuteMs } from "../../text/duration.ts";
+import { PageRoom } from "../page-room.ts";
 import type { ConnectionPool, RunStatement } from "./connection-pool.ts";
 import type { Row } from "./session.ts";
 import { Ticks } from "./ticks.ts";
@@ -195,18 +196,18 @@ async function readMatches(
   const matches = matcherOf(filter);
   const plants: StoredPlant[] = [];
   let position = cursor === undefined || cursor === beginningCursor ? undefined : parseCursor(cursor);
+  const room = new PageRoom();
   let searched = 0;
-  let characters = 0;
   for (;;) {
     // One more than the page holds, to know whether there is a next.
     const wanted = matches === undefined ? limit - plants.length + 1 : rowsPerRead;
     const count = Math.min(wanted, rowsPerRead);
-    const rows = await readRows(run, filter, order, position, count);
+    const { rows, isEnd } = await readRows(run, filter, order, position, count);
     for (const plant of rows) {
       if (plants.length === limit) return { plants, position, searched, isEnd: false };
       if (matches === undefined || matches(plant)) {
+        if (!room.take(plant)) return { plants, position, searched, isEnd: false };
         plants.push(plant);
-        characters += plant.name.length + (plant.tag?.length ?? 0);
       }
       position = plant;
       searched++;
@@ -214,19 +215,23 @@ async function readMatches(
       if (matches !== undefined && performance.now() >= deadlineMs)
         return { plants, position, searched, isEnd: false };
     }
-    if (rows.length < count) return { plants, position, searched, isEnd: true };
-    if (characters > pageCharactersMax || performance.now() >= deadlineMs)
-      return { plants, position, searched, isEnd: false };
+    // What was read fills the page, unless much of it does not match.
+    const isFull = matches === undefined && rows.length < count;
+    if (isEnd || isFull || performance.now() >= deadlineMs) return { plants, position, searched, isEnd };
   }
 }
 
+/**
+ * Reads that many rows, but only the first of them that fit into a page, by the bytes of their texts: what follows the one with
+ * which they would not is left on the server.
+ */
 async function readRows(
   run: RunStatement,
   filter: PlantFilter,
   order: PageRequest["order"],
   after: Position | undefined,
   count: number,
-): Promise<StoredPlant[]> {
+): Promise<{ readonly rows: readonly StoredPlant[]; readonly isEnd: boolean }> {
   const conditions = indexedConditions(filter);
   const isNewestFirst = order === "newest-first";
   if (after !== undefined) {
@@ -234,8 +239,16 @@ async function readRows(
     conditions.add(`(created_at_ms, id) ${isNewestFirst ? "<" : ">"} ${position}`);
   }
   const orderBy = isNewestFirst ? "created_at_ms DESC, id DESC" : "created_at_ms ASC, id ASC";
-  const sql = `SELECT ${fields} FROM plants ${conditions.where} ORDER BY ${orderBy} LIMIT ${count}`;
-  return (await run({ text: sql }, conditions.values)).map(fromRow);
+  const sql = `
+    SELECT ${fields}, found FROM (
+      SELECT ${fields}, count(*) OVER () AS found, row_number() OVER (ORDER BY ${orderBy}) AS number,
+             sum(octet_length(name) + coalesce(octet_length(tag), 0)) OVER (ORDER BY ${orderBy}) AS bytes
+      FROM (SELECT ${fields} FROM plants ${conditions.where} ORDER BY ${orderBy} LIMIT ${count}) AS wanted
+    ) AS counted
+    WHERE number = 1 OR bytes <= ${pageBytesMax} ORDER BY ${orderBy}`;
+  const rows = await run({ text: sql }, conditions.values);
+  const found = Number(rows[0]?.[5] ?? 0);
+  return { rows: rows.map(fromRow), isEnd: found < count && rows.length === found };
 }
 
 /**
@@ -262,7 +275,8 @@ function refuseCitus(isCitus: boolean): void {
 /** Only a position that no plant ended can be. */
 async function isBeforeAll(run: RunStatement, position: Position | undefined): Promise<boolean> {
   if (position?.id !== lastId) return false;
-  const [first] = await readRows(run, {}, "oldest-first", undefined, 1);
+  const { rows } = await readRows(run, {}, "oldest-first", undefined, 1);
+  const [first] = rows;
   return first === undefined || isBefore(position, first);
 }
 

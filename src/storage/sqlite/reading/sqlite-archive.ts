@@ -13,11 +13,11 @@ import {
   type PlantArchive,
   type PlantFilter,
   type PlantPage,
-  pageCharactersMax,
   StaleCursor,
   type StoredPlant,
 } from "../../../plants/plant-archive.ts";
 import { timeMsMax } from "../../../text/time.ts";
+import { PageRoom } from "../../page-room.ts";
 import { countTag } from "../blocks/block-summaries.ts";
 import { lastSeq, type Order, type SeqRange } from "../blocks/blocks.ts";
 import { Damage } from "../data-file/data-file-problem.ts";
@@ -78,16 +78,17 @@ export class SqliteArchive implements PlantArchive {
   #readPage({ filter, order, cursor, limit, searchMsMax }: PageRequest, last = lastSeq(this.#database)) {
     const scan = this.#scan(filter, order, cursor, last);
     const rows: PlantRow[] = [];
-    let characters = 0;
+    const room = new PageRoom();
     let searched = 0;
     for (const slice of scan.slices(searchMsMax)) {
       const wanted = Math.min(limit - rows.length, rowsPerRead);
-      const found = this.#rows(filter, slice, order, wanted);
+      const { found, isFull } = this.#rowsWithin(room, filter, slice, order, wanted);
       rows.push(...found);
-      for (const { name, tag } of found) characters += name.length + (tag?.length ?? 0);
-      // If there are as many rows as wanted, the slice may have more.
-      searched += scan.advancePast(slice, found.length === wanted ? found.at(-1)?.seq : undefined);
-      if (rows.length === limit || characters > pageCharactersMax) break;
+      if (isFull && found.length === 0) break;
+      // The slice may have more rows after the last that was wanted, or fits.
+      const hasMore = isFull || found.length === wanted;
+      searched += scan.advancePast(slice, hasMore ? found.at(-1)?.seq : undefined);
+      if (isFull || rows.length === limit) break;
     }
     return { rows, next: scan.cursor, searched };
   }
@@ -153,6 +154,19 @@ export class SqliteArchive implements PlantArchive {
       if (rows.length === limit) break;
     }
     return rows;
+  }
+
+  /** Like `#rows`, up to the first row that does not fit into the page; then it is full. */
+  #rowsWithin(room: PageRoom, filter: PlantFilter, range: SeqRange, order: Order, limit: number) {
+    const found: PlantRow[] = [];
+    for (const { sql, values } of selectQueries(this.#database, filter, range, order)) {
+      const query = this.#database.query<PlantRow, Query["values"][number][]>(`${sql} LIMIT ?`);
+      for (const row of query.iterate(...values, limit - found.length)) {
+        if (!room.take(fromRow(row))) return { found, isFull: true };
+        found.push(row);
+      }
+    }
+    return { found, isFull: false };
   }
 
   #countIn(filter: PlantFilter, range: SeqRange): number {
