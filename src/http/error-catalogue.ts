@@ -130,8 +130,9 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
   },
   "no-such-path": {
     error: 40401,
-    when: "the path does not exist",
-    remedy: "Check the path. The only operation is `POST /plants`, under the base URL.",
+    when: "the path does not exist, or the backup or the download link that it names",
+    remedy:
+      "Check the path. The only operation of the public listener is `POST /plants`, under the base URL.",
     example: "There is nothing at /plant. The only operation is POST /plants; see /docs.",
   },
   "no-such-plant": {
@@ -198,7 +199,7 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
   },
   "over-rate": {
     error: 42901,
-    when: "the token is over its rate limit",
+    when: "the token is over its rate limit, or over that of actions that the audit trail records",
     remedy: "Wait for the number of seconds in `Retry-After`, then send it again.",
     example: "This token is over its rate limit. Try again in 1 s.",
   },
@@ -217,7 +218,7 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
   },
   "too-busy": {
     error: 50301,
-    when: "the service has too many pending requests",
+    when: "too many plants are waiting to be written, or too many requests of one operator",
     remedy: "Send it again in a moment. That is always safe.",
     example: "Too many plants are waiting to be written. Send it again in a moment; that is safe.",
   },
