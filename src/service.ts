@@ -4,6 +4,7 @@ import { JwtVerifier } from "./access/jwt-verifier.ts";
 import { ProviderKeys } from "./access/provider-keys.ts";
 import { RateLimit } from "./access/rate-limit.ts";
 import { TokenUpkeep } from "./access/token-upkeep.ts";
+import { databaseFlag } from "./config/database.ts";
 import type { ServiceConfig } from "./config/read-config.ts";
 import { connectionBudget } from "./http/connection-budget.ts";
 import { Readiness } from "./http/health.ts";
@@ -95,7 +96,15 @@ export async function startService(
   // The tokens of the store: the gate gets them now, since otherwise it would refuse every token for a moment, and whenever they
   // change. The first one is printed, or goes to a file.
   const delivery = options.printsFirstToken ? "print" : firstTokenFile(config.database, config.tokenFolder);
-  const tokenUpkeep = started.use(new TokenUpkeep({ tokens: store.tokens, gate, delivery, events }));
+  const tokenUpkeep = started.use(
+    new TokenUpkeep({
+      tokens: store.tokens,
+      gate,
+      delivery,
+      databaseFlag: databaseFlag(config.database),
+      events,
+    }),
+  );
   if (store.opening === undefined) await tokenUpkeep.reloadOrPollLater();
 
   // Plants on their way into the store, and whether it accepts them.

@@ -18,7 +18,10 @@ afterAll(() => folder[Symbol.dispose]());
 /** Issues a first token into that file. */
 function issue(tokens: Partial<TokenStore>, path: string, minted = mintFirstToken()) {
   const writeNew = (file: string, text: string) => writeFileSync(file, text, { flag: "wx" });
-  return issueFirstToken({ tokens: fake<TokenStore>(tokens), delivery: { path, writeNew } }, minted);
+  return issueFirstToken(
+    { tokens: fake<TokenStore>(tokens), delivery: { path, writeNew }, databaseFlag: "" },
+    minted,
+  );
 }
 
 /** Issues it twice: the first time the store has this token afterwards, and does not respond. */

@@ -21,9 +21,9 @@ export interface FirstTokenFile {
 export interface FirstTokenOptions {
   readonly tokens: TokenStore;
   readonly delivery: FirstTokenDelivery;
+  /** The flag that names the database to a command, with a space before it; empty if commands use it by themselves. */
+  readonly databaseFlag: string;
 }
-
-const howToCreate = "Create one: plant-store token create --name NAME --scope operator --scope plants:create";
 
 export function mintFirstToken(): Minted {
   const fields = {
@@ -40,15 +40,17 @@ export function mintFirstToken(): Minted {
  * whose outcome may be unknown, it may be called again with the same token.
  */
 export async function issueFirstToken(
-  { tokens, delivery }: FirstTokenOptions,
+  { tokens, delivery, databaseFlag }: FirstTokenOptions,
   { token, secret }: Minted,
 ): Promise<FirstToken | undefined> {
   if ((await tokens.all()).length === 0) {
-    if (delivery === undefined)
-      return notDelivered(`There is no token yet, and no --token-folder to write one to. ${howToCreate}`);
     // The secret is written before the token is stored: a stored token whose secret nobody has would be useless.
     const problem = delivery === "print" ? undefined : whySecretUnwritten(delivery, secret);
-    if (problem !== undefined) return notDelivered(problem);
+    if (problem !== undefined)
+      return {
+        kind: "not-delivered",
+        problem: `There is no token yet, and ${problem}. Create one: plant-store token create --name NAME --scope operator --scope plants:create${databaseFlag}`,
+      };
     await tokens.addFirst(token, creationEntry(token, localOrigin()));
   }
 
@@ -62,12 +64,10 @@ export async function issueFirstToken(
   return undefined;
 }
 
-function notDelivered(problem: string): FirstToken {
-  return { kind: "not-delivered", problem };
-}
-
 /** Writes the secret to its file. Returns why it could not. */
-function whySecretUnwritten({ path, writeNew }: FirstTokenFile, secret: string): string | undefined {
+function whySecretUnwritten(file: FirstTokenFile | undefined, secret: string): string | undefined {
+  if (file === undefined) return "no --token-folder to write one to";
+  const { path, writeNew } = file;
   try {
     writeNew(path, `${secret}\n`);
     return undefined;
@@ -75,7 +75,7 @@ function whySecretUnwritten({ path, writeNew }: FirstTokenFile, secret: string):
     const fileExists = codeOf(error) === "EEXIST";
     if (fileExists && holds(path, secret)) return undefined;
     const reason = fileExists ? "it exists already" : describeFileError(error);
-    return `There is no token yet, and the file ${path} cannot be created for one: ${reason}. ${howToCreate}`;
+    return `the file ${path} cannot be created for one: ${reason}`;
   }
 }
 

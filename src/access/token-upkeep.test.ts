@@ -41,7 +41,9 @@ describe("the upkeep of tokens", () => {
     };
     const cleanUp = new AsyncDisposableStack();
     const timers = cleanUp.use(fakeTimers());
-    const upkeep = cleanUp.use(new TokenUpkeep({ tokens, gate, delivery: undefined, events: report }));
+    const upkeep = cleanUp.use(
+      new TokenUpkeep({ tokens, gate, delivery: undefined, databaseFlag: "", events: report }),
+    );
     await upkeep.start();
     /** Polls once, and waits for the end of the poll, unless the store holds it. */
     async function poll(): Promise<void> {
@@ -127,7 +129,9 @@ test("the stop of the upkeep writes the uses of tokens, or reports that it canno
     const events = fake<TokenUpkeepOptions["events"]>({
       usesNotWritten: (reason) => void reasons.push(reason),
     });
-    await new TokenUpkeep({ tokens, gate, events, delivery: undefined })[Symbol.asyncDispose]();
+    await new TokenUpkeep({ tokens, gate, events, delivery: undefined, databaseFlag: "" })[
+      Symbol.asyncDispose
+    ]();
   }
   expect(written).toEqual([{ digest: token.digest, atMs: 5 }]);
   expect(reasons).toEqual([unavailable]);

@@ -101,7 +101,9 @@ function readOptions(args: Arguments): ImportOptions {
 function readTarget(args: Arguments, { baseUrl, listen, tls }: Config): ImportTarget {
   const token = readAccessToken(args.sources);
   if (token === undefined)
-    throw misuse("Set PLANT_STORE_ACCESS_TOKEN. To create a token: plant-store token create --name NAME");
+    throw misuse(
+      "Set PLANT_STORE_ACCESS_TOKEN. To create a token, on the machine of the service: plant-store token create --name NAME",
+    );
   const configuredUrl = reachableUrl(baseUrl, { ...listen, isSecure: tls !== undefined });
   const url = readFlag(args, "url", parseBaseUrl)?.href ?? configuredUrl;
   return { url, token, attemptsMax: readAttempts(args) };

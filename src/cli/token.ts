@@ -2,6 +2,7 @@ import { localOrigin } from "../access/local-user.ts";
 import { scopes, scopesDefault } from "../access/scopes.ts";
 import { presentToken, type Token, type TokenJson } from "../access/token.ts";
 import { createToken, type Minted, overlapMsDefault, revokeTokens, rotateToken } from "../access/tokens.ts";
+import { databaseFlag } from "../config/database.ts";
 import { readStoreConfig } from "../config/read-config.ts";
 import { openForReading, openTokens } from "../storage/open-store.ts";
 import { hourMs } from "../text/duration.ts";
@@ -83,11 +84,14 @@ export const tokenList: Command = {
   settings: storeSettings,
   secrets: storeSecrets,
   async run(args, terminal) {
-    await using opened = await openForReading(readStoreConfig(args.sources), lostWalWarning(terminal));
+    const config = readStoreConfig(args.sources);
+    await using opened = await openForReading(config, lostWalWarning(terminal));
     const all = await opened.tokens.all();
     if (args.has("json")) printJson(terminal, presentTokens(all));
     else if (all.length === 0)
-      terminal.note("No tokens yet. To create one: plant-store token create --name NAME\n");
+      terminal.note(
+        `No tokens yet. To create one: plant-store token create --name NAME${databaseFlag(config.database)}\n`,
+      );
     else terminal.out(`${formatTable(columns, presentTokens(all), terminal)}\n`);
     return 0;
   },

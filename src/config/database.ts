@@ -1,4 +1,7 @@
 import { expecting } from "../text/parsers.ts";
+import { shellQuoted } from "../text/shell.ts";
+
+export const databaseDefault = "data/plant-store.db";
 
 // As a path, a mistyped URL would start an empty store, with the password in its name.
 const resemblesUrl = /^\s*(?:[a-z][a-z0-9+.-]+:\/\/|postgres(?:ql)?(?::|\/\/))/i;
@@ -24,6 +27,19 @@ export function withoutPassword(database: string): string {
       /([?&#\s]|^)([^?&#\s=]+)(\s*=\s*)('(?:[^'\\]|\\.)*'|[^&\s]*)/g,
       (option, before, name, equals) => (isPassword(name) ? `${before}${name}${equals}***` : option),
     );
+}
+
+/**
+ * What names this database to a command that someone pastes into a shell, with a space before it, and without a password. Empty
+ * for a file in the current folder, which every command there uses by itself.
+ */
+export function databaseFlag(database: string): string {
+  if (database === databaseDefault) return "";
+  const named = withoutPassword(database)
+    .replace(/(?::|%3a)\*\*\*(@|%40)/i, "$1")
+    .replaceAll(/([?&])[^?&=]+=\*\*\*&?/g, "$1")
+    .replace(/[?&]$/, "");
+  return ` --database ${shellQuoted(named)}`;
 }
 
 /** Whether it is a password, as libpq and other drivers name it; a URL may encode its letters. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { mintSecret } from "../access/token-secret.ts";
 import { Problem } from "../system/problem.ts";
 import { minuteMs } from "../text/duration.ts";
-import { isDatabaseUrl, withoutPassword } from "./database.ts";
+import { databaseFlag, isDatabaseUrl, withoutPassword } from "./database.ts";
 import { readConfig, readServiceConfig, unknownVariables } from "./read-config.ts";
 
 const read = (
@@ -202,4 +202,14 @@ test("an unknown PLANT_STORE_ variable is reported, unless Kubernetes sets it", 
     HOME: "x",
   };
   expect(unknownVariables(environment)).toEqual(["PLANT_STORE_LISTN"]);
+});
+
+test.each([
+  ["data/plant-store.db", ""],
+  ["/var/lib/a b.db", " --database '/var/lib/a b.db'"],
+  ["postgres://me:secret@db/plants", " --database 'postgres://me@db/plants'"],
+  ["postgres://db/plants?password=secret&user=me", " --database 'postgres://db/plants?user=me'"],
+  ["postgres://db/plants?user=me&password=secret", " --database 'postgres://db/plants?user=me'"],
+])("the flag for %s can be pasted, and has no password", (database, flag) => {
+  expect(databaseFlag(database)).toBe(flag);
 });

@@ -1,6 +1,6 @@
 import { dayMs, hourMs } from "../text/duration.ts";
 import { countFrom, durationFrom, oneOf, type Parser } from "../text/parsers.ts";
-import { parseDatabase } from "./database.ts";
+import { databaseDefault, parseDatabase } from "./database.ts";
 import {
   parseAddress,
   parseBaseUrl,
@@ -71,7 +71,7 @@ export const settings = {
     "database PATH|URL",
     "the data file, or postgres://host/database",
     parseDatabase,
-    "data/plant-store.db",
+    databaseDefault,
   ),
   allowUnsafeDatabase: setting(
     "Storage",
