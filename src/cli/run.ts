@@ -22,7 +22,14 @@ import { restore } from "./restore.ts";
 import { serve } from "./serve.ts";
 import { show } from "./show.ts";
 import { nearestWord } from "./suggestion.ts";
-import { escapeInvisible, interruptedCode, isInterruptedCode, type Terminal, warn } from "./terminal.ts";
+import {
+  escapeInvisible,
+  interruptedCode,
+  isInterruptedCode,
+  type Terminal,
+  warn,
+  withVisibleOutput,
+} from "./terminal.ts";
 import { tokenCreate, tokenList, tokenRevoke, tokenRotate } from "./token.ts";
 import { verify } from "./verify.ts";
 import { version } from "./version.ts";
@@ -56,7 +63,8 @@ export const commands: Readonly<Record<string, Command>> = {
 };
 
 /** Runs the command and returns the exit code: 0 success, 1 failure, 2 wrong usage, 130 or 143 interrupted. */
-export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
+export async function runCommand(args: readonly string[], given: Terminal): Promise<number> {
+  const terminal = withVisibleOutput(given);
   // Whose help explains a wrong usage: that of the command, once it is known. `token` alone has a help too.
   let helpTopic = args[0] === "token" ? "token" : "";
   try {

@@ -27,6 +27,8 @@ test.each([
 
 test("a text that could control the terminal is escaped", () => {
   expect(escapeInvisible("\u001b[31mred\n")).toBe("\\u{1b}[31mred\\u{a}");
+  // Fillers of Hangul, of which nothing is seen.
+  expect(escapeInvisible("Fern\u3164\uffa0")).toBe("Fern\\u{3164}\\u{ffa0}");
 });
 
 test("a text that is empty or has spaces at an end is visible between quotation marks", () => {

@@ -1,8 +1,16 @@
 import { constants } from "node:os";
+import { letterWithoutInk } from "../files/visible-text.ts";
 import { formatJson } from "../text/json-text.ts";
 
 // On a very narrow terminal, lines that are too long are easier to read than many with a word each.
 const meaningColumnsMin = 14;
+const invisible = String.raw`[\p{C}\p{Zl}\p{Zp}]|${letterWithoutInk}`;
+const lineEnd = String.raw`\r?\n`;
+// Our own: a colour, and the line of the progress, which is cleared.
+const control = String.raw`\u001b\[\d+m|\r\u001b\[2K`;
+const invisibleCharacter = new RegExp(invisible, "gu");
+const invisibleInLines = new RegExp(`(?<kept>${lineEnd})|${invisible}`, "gu");
+const invisibleInOutput = new RegExp(`(?<kept>${lineEnd}|${control})|${invisible}`, "gu");
 
 /** Select Graphic Rendition, by its number, if colours are wanted. */
 const styled = (number: number) => (text: string, hasColour: boolean) =>
@@ -95,10 +103,42 @@ export function printInterrupted(
 
 /** The text on one line, with control and invisible characters escaped, so that it cannot control the terminal. */
 export function escapeInvisible(text: string): string {
-  return text.replaceAll(
-    /[\p{C}\p{Zl}\p{Zp}]/gu,
-    (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`,
-  );
+  return text.replaceAll(invisibleCharacter, escapeCharacter);
+}
+
+/**
+ * The terminal with an escape around all its output, so that nothing which comes from elsewhere, such as the name of a plant in an
+ * export, controls it or hides on it. What a program reads stays as it is.
+ */
+export function withVisibleOutput(terminal: Terminal): Terminal {
+  const { out, outWithBackpressure, err, note, outIsTerminal, errIsTerminal } = terminal;
+  const escaping = (isTerminal: boolean, write: (text: string) => void): typeof write =>
+    isTerminal ? (text) => write(escapeUnkept(text, invisibleInOutput)) : write;
+  return {
+    ...terminal,
+    // They change with the width of the window.
+    get outColumns() {
+      return terminal.outColumns;
+    },
+    get errColumns() {
+      return terminal.errColumns;
+    },
+    out: escaping(outIsTerminal, out),
+    outWithBackpressure: (data) =>
+      outWithBackpressure(
+        outIsTerminal && typeof data === "string" ? escapeUnkept(data, invisibleInLines) : data,
+      ),
+    err: escaping(errIsTerminal, err),
+    note: escaping(errIsTerminal, note),
+  };
+}
+
+function escapeUnkept(text: string, invisibleOrKept: RegExp): string {
+  return text.replaceAll(invisibleOrKept, (match, kept?: string) => kept ?? escapeCharacter(match));
+}
+
+function escapeCharacter(character: string): string {
+  return `\\u{${character.codePointAt(0)?.toString(16)}}`;
 }
 
 /** A text that someone sent, on one line. If it is empty or has spaces at an end, it is between quotation marks. */

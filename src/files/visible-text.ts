@@ -10,7 +10,8 @@ export interface TextPart {
 const joinerOutsideEmoji = String.raw`(?<!\p{Extended_Pictographic}[\ufe0f\u{1f3fb}-\u{1f3ff}]*)\u200d`;
 const styleOutsideEmoji = String.raw`[\ufe00-\ufe0f](?<!\p{Extended_Pictographic}.)`;
 const controlOrFormat = String.raw`[^\P{C}\u200d]|\p{Zl}|\p{Zp}`;
-const letterWithoutInk = String.raw`[\u115f\u1160\u2800\u3164\uffa0]`;
+/** Letters and a symbol of which nothing is seen, such as the fillers of Hangul. */
+export const letterWithoutInk = String.raw`[\u115f\u1160\u2800\u3164\uffa0]`;
 const otherSpace = String.raw`(?! )\p{Zs}`;
 const kinds = {
   break: String.raw`\r\n|\n`,

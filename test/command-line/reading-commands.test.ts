@@ -107,6 +107,14 @@ describe("export", () => {
     expect(JSON.parse(await exported("json", "--tag", "none"))).toEqual([]);
   });
 
+  test("in CSV has its control characters for a program, and escapes them on a terminal", async () => {
+    expect(await exported("csv")).toContain('"Oak\u001b[31m red\nline\u009b32m"');
+    const args = ["export", "--format", "csv", "--database", service.database];
+    const { out } = await runInProcess(args, { terminal: { outIsTerminal: true } });
+    expect(out).toContain('"Oak\\u{1b}[31m red\nline\\u{9b}32m"');
+    expect(out).toContain("\r\n");
+  });
+
   const fern = '{"id":9007199254740993,"name":"Fern","tag":"indoor","createdAt":';
   test.each([
     ["ndjson", fern],
