@@ -34,10 +34,11 @@ export interface ClientOptions extends Partial<typeof defaults> {
 }
 
 /** The part of `fetch` that the client uses, so that another transport can replace it. */
-export type Fetch = (
-  url: string,
-  request: RequestInit,
-) => Promise<Pick<Response, "status" | "text"> & { readonly headers: Pick<Headers, "get"> }>;
+export type Fetch = (url: string, request: RequestInit) => Promise<FetchedResponse>;
+
+/** A response without a `body` is read whole, however long it is. */
+export type FetchedResponse = Pick<Response, "status" | "text"> &
+  Partial<Pick<Response, "body">> & { readonly headers: Pick<Headers, "get"> };
 
 export interface CallOptions {
   /** Aborts the requests in flight. Their plants may be stored; sending them again is safe. */
@@ -120,8 +121,13 @@ const defaults: {
   readonly patienceMs: number;
 } = { timeoutMs: 30_000, attemptsMax: 6, backoffMs: 200, backoffMsMax: 10_000, patienceMs: 120_000 };
 const concurrencyDefault = 16;
-// The most that a page can have.
+// Of one UTF-16 code unit.
+const utf8BytesMax = 3;
+// The response to a create repeats what was sent.
+const createdBytesMax = 1024 * 1024;
+// The most that a page can have: it ends with the first plant past its bound, and the largest body of a server has 64 MiB.
 const pagePlants = "1000";
+const pageBytesMax = (64 + 32) * 1024 * 1024;
 const everyMsDefault = 1000;
 const atLeastOne: readonly string[] = ["timeoutMs", "attemptsMax"];
 // A timer with a longer delay would fire immediately.
@@ -160,7 +166,9 @@ export class PlantStoreClient {
   async createPlantFromJson(body: PlantJson["json"], { signal }: CallOptions = {}): Promise<CreatedPlant> {
     const headers = { ...this.#headers, "Content-Type": "application/json" };
     const url = this.#urlOf("/plants");
-    const response = await this.#request(url, { method: "POST", headers, body }, signal);
+    const sentBytes = typeof body === "string" ? body.length * utf8BytesMax : body.length;
+    const request = { method: "POST", headers, body };
+    const response = await this.#request(url, request, createdBytesMax + sentBytes, signal);
     return createdPlant(url, response);
   }
 
@@ -179,6 +187,7 @@ export class PlantStoreClient {
       const response = await this.#request(
         `${url}?${query}`,
         { method: "GET", headers: this.#headers },
+        pageBytesMax,
         signal,
       );
       const page = followedPage(url, response);
@@ -233,6 +242,7 @@ export class PlantStoreClient {
   async #request(
     url: string,
     request: RequestInit,
+    bytesMax: number,
     caller: AbortSignal | undefined,
   ): Promise<CompleteResponse> {
     const { attemptsMax, backoffMs, backoffMsMax, patienceMs } = this.#limits;
@@ -240,7 +250,7 @@ export class PlantStoreClient {
     let failures = 0;
     let backoff = Math.min(backoffMs, backoffMsMax);
     for (let attempts = 1; ; attempts++) {
-      const result = await this.#attempt(url, request, caller);
+      const result = await this.#attempt(url, request, bytesMax, caller);
       const { status } = result;
       if (status === 200) return result;
 
@@ -259,13 +269,18 @@ export class PlantStoreClient {
   }
 
   /** Sends the request once. @throws RequestAborted the caller's signal is aborted. */
-  async #attempt(url: string, request: RequestInit, caller: AbortSignal | undefined): Promise<Result> {
+  async #attempt(
+    url: string,
+    request: RequestInit,
+    bytesMax: number,
+    caller: AbortSignal | undefined,
+  ): Promise<Result> {
     const { timeoutMs } = this.#limits;
     const { signal, clear } = startDeadline(timeoutMs, caller);
     try {
       // A redirect would turn a POST into a GET, so it is reported instead of followed.
       const response = await this.#fetch(url, { ...request, signal, redirect: "manual" });
-      return { status: response.status, headers: response.headers, text: await response.text() };
+      return { status: response.status, headers: response.headers, text: await readText(response, bytesMax) };
     } catch (cause) {
       throwIfAborted(caller);
       const reason = signal.aborted ? `no response within ${timeoutMs / 1000} s` : rootMessage(cause);
@@ -273,6 +288,29 @@ export class PlantStoreClient {
     } finally {
       clear();
     }
+  }
+}
+
+/** The text of a response. Of one that is longer than any of a plant store, nothing more is read, and it counts as empty. */
+async function readText(response: FetchedResponse, bytesMax: number): Promise<string> {
+  const { headers, body } = response;
+  const isEncoded = headers.get("content-encoding") !== null;
+  const saysLength = !isEncoded && Number(headers.get("content-length") ?? Number.NaN) <= bytesMax;
+  // Read whole, a response takes the client a quarter less time.
+  if (saysLength || !body) return response.text();
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytes = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return text + decoder.decode();
+    bytes += value.length;
+    if (bytes > bytesMax) {
+      reader.cancel().catch(() => {});
+      return "";
+    }
+    text += decoder.decode(value, { stream: true });
   }
 }
 
