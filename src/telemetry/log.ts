@@ -25,6 +25,9 @@ export interface LogOptions {
   readonly write: (line: string, level: Level) => void;
 }
 
+const requestId = "plant_store.request_id";
+// Such as that of client.address, network.peer.address and plant_store.address.
+const saysNothingAlone = new Set(["address", "full", "message", "size", "type"]);
 const colours: Record<Level, string> = { debug: "90", info: "32", warn: "33", error: "31" };
 // The priorities of syslog, in the form that journald reads at the start of a line and removes: sd-daemon(3).
 const priorities: Record<Level, string> = { debug: "<7>", info: "<6>", warn: "<4>", error: "<3>" };
@@ -69,11 +72,19 @@ function prettyLines(hasColour: boolean): LineFormat {
   const paint = (code: string, text: string) => (hasColour ? `\u001b[${code}m${text}\u001b[0m` : text);
   return (level, message, fields) => {
     const time = new Date().toISOString().slice(11);
-    const details = Object.entries(fields)
+    const { [requestId]: id, ...others } = fields;
+    const details = Object.entries({ ...others, [requestId]: id })
       .filter(([, value]) => value !== undefined)
-      .map(([name, value]) => ` ${paint("90", `${name}=`)}${formatValue(value)}`);
+      .map(([name, value]) => ` ${paint("90", `${nameForPeople(name)}=`)}${formatValue(value)}`);
     return `${paint("90", time)} ${paint(colours[level], level.padEnd(5))} ${message}${details.join("")}\n`;
   };
+}
+
+/** The last part of a field's name, or the last two. */
+function nameForPeople(name: string): string {
+  const parts = name.split(".");
+  const last = parts.at(-1) ?? "";
+  return saysNothingAlone.has(last) ? parts.slice(-2).join(".") : last;
 }
 
 /** A value is quoted wherever it could break the line or pretend to be a second field. */
