@@ -78,6 +78,7 @@ describe("the uses of tokens", () => {
   test("are collected once for each period, however many requests there were", () => {
     const { gate, admit } = gateOf();
     for (const nowMs of [10, 20, 30]) admit(nowMs);
+    expect(gate.uses.get(token.digest)).toBe(10);
     expect(gate.takeUses()).toEqual([{ digest: token.digest, atMs: 10 }]);
     expect(gate.takeUses()).toEqual([]);
     admit(40);

@@ -74,6 +74,11 @@ export class Gate {
     return uses;
   }
 
+  /** The uses that `takeUses` would return, by the digests of their tokens. */
+  get uses(): ReadonlyMap<string, number> {
+    return this.#uses;
+  }
+
   /** The identity provider's keys have changed: every JWT is verified again. */
   forgetJwts(): void {
     this.#cached.clear();

@@ -55,6 +55,16 @@ export class TokenUpkeep implements AsyncDisposable {
     return created;
   }
 
+  /** The tokens that are stored now, with their uses that are not written yet. */
+  async all(): Promise<readonly Token[]> {
+    const { tokens, gate } = this.#options;
+    const stored = await tokens.all();
+    return stored.map((token) => ({
+      ...token,
+      lastUsedAtMs: gate.uses.get(token.digest) ?? token.lastUsedAtMs,
+    }));
+  }
+
   /** Gives the gate the tokens that are stored now. */
   async reload(): Promise<readonly Token[]> {
     const { tokens, gate } = this.#options;

@@ -12,6 +12,7 @@ import { Overview } from "./overview.ts";
 import type { Sent } from "./parameters.ts";
 import { countParameters, listParameters, Plants, plantParameters } from "./plants.ts";
 import { listRefusals, refusalParameters } from "./refusals.ts";
+import { listSenders } from "./senders.ts";
 import { presentCaller } from "./sign-in.ts";
 import { createParameters, revokeParameters, rotateParameters, Tokens } from "./tokens.ts";
 
@@ -45,7 +46,8 @@ export function operatorTable(
   turns: CallerTurns,
   links: DownloadLinks,
 ) {
-  const { store, metrics, publicListener, rateLimit, startedAtMs, effectiveSettings } = dependencies;
+  const { store, tokenUpkeep, metrics, publicListener, rateLimit, startedAtMs, effectiveSettings } =
+    dependencies;
   const { intake, readiness, events } = dependencies.listenerDependencies;
   const { archive, audit } = store;
   const publicUrl = publicListener.url;
@@ -55,7 +57,7 @@ export function operatorTable(
   const overview = new Overview({ store, readiness, metrics, events, startedAtMs });
   const plants = new Plants(archive, actions);
   const imports = new Imports({ intake, rateLimit, events, actions, lineBytesMax: bodyBytesMax });
-  const tokens = new Tokens(store.tokens, dependencies.tokenUpkeep, actions);
+  const tokens = new Tokens(store.tokens, tokenUpkeep, actions);
   const backups = new Backups(dependencies.backups, actions, events);
 
   return {
@@ -72,6 +74,11 @@ export function operatorTable(
     "GET /api/overview": row("operator:read", {}, "at once", async () =>
       json(await overview.present(await archive.nowMs())),
     ),
+    "GET /api/senders": row("operator:read", {}, "at once", async () => {
+      // Without its store, the service still knows whom it has heard.
+      const stored = await tokenUpkeep.all().catch(() => []);
+      return json({ senders: listSenders(events.senders.list(), stored, Date.now()) });
+    }),
     "GET /api/refusals": row("operator", refusalParameters, "at once", ({ values }) =>
       json(listRefusals(events, publicUrl, startedAtMs, values.limit)),
     ),

@@ -88,6 +88,17 @@ export interface RefusalJson {
   readonly requestId: string;
 }
 
+/** GET /api/senders: what someone has sent to this node since it started. */
+export interface SenderJson {
+  /** Of a token, or of a caller of the identity provider. */
+  readonly name: string;
+  readonly lastPlantAt: string | undefined;
+  readonly refusals: number;
+  readonly lastRefusalAt: string | undefined;
+  /** When a token was last used, if it has sent nothing since the start. */
+  readonly lastUsedAt: string | undefined;
+}
+
 /** On PostgreSQL, the sizes and the last backup are undefined. */
 export interface StoreJson {
   readonly engine: string;

@@ -42,7 +42,7 @@ export class Tokens {
 
   async list() {
     const nowMs = Date.now();
-    return json({ tokens: (await this.#tokens.all()).map((token) => presentToken(token, nowMs)) });
+    return json({ tokens: (await this.#upkeep.all()).map((token) => presentToken(token, nowMs)) });
   }
 
   async create({ exchange, caller, values }: ApiRequest<typeof createParameters>) {

@@ -26,6 +26,8 @@ export interface StoredBatch {
   readonly created: number;
   readonly replayed: number;
   readonly plants: number;
+  /** Who sent what was created or replayed, each once. */
+  readonly senders: ReadonlySet<string>;
   readonly tookMs: number;
 }
 
@@ -200,13 +202,23 @@ export class Intake {
     this.#pending -= batch.length;
     let created = 0;
     let replayed = 0;
+    const senders = new Set<string>();
+    let lastSender: string | undefined;
     for (let index = 0; index < batch.length; index++) {
+      const pending = batch[index] as PendingPlant;
       const outcome = outcomes?.[index] ?? storeUnavailable;
+      const isStored = outcome.kind === "created" || outcome.kind === "replayed";
       if (outcome.kind === "created") created++;
       else if (outcome.kind === "replayed") replayed++;
-      this.#settle(batch[index] as PendingPlant, outcome);
+      // Neighbours mostly have one sender, and comparing them is cheaper than adding each.
+      if (isStored && pending.createdBy !== lastSender) {
+        lastSender = pending.createdBy;
+        senders.add(lastSender);
+      }
+      this.#settle(pending, outcome);
     }
-    if (outcomes !== undefined) this.#events.stored({ created, replayed, plants: batch.length, tookMs });
+    if (outcomes !== undefined)
+      this.#events.stored({ created, replayed, plants: batch.length, senders, tookMs });
   }
 
   /** One plant whose response throws must not keep its neighbours in the batch from being answered. */

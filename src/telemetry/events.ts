@@ -5,6 +5,7 @@ import type { ClosedAtLimit, Histogram, ListenerName, Metrics, RequestOutcome } 
 import { refusalsOf, requestOutcomes } from "./metrics.ts";
 import { RecentRefusals } from "./recent-refusals.ts";
 import { RefusedSenders, type SentError } from "./refused-senders.ts";
+import { Senders } from "./senders.ts";
 
 /** Everything the running service logs and counts. None throws. How it started, `serve` logs itself. */
 export type Events = ReturnType<typeof createEvents>;
@@ -155,6 +156,7 @@ export function createEvents(log: Log, metrics: Metrics, now: () => number) {
   // What the console shows of the error responses.
   const refusals = new RecentRefusals();
   const refusedSenders = new RefusedSenders();
+  const senders = new Senders();
 
   // Each limit reports what was not logged at the level of the lines that it limits.
   const mayLogRefusal = createLineLimit(
@@ -184,12 +186,13 @@ export function createEvents(log: Log, metrics: Metrics, now: () => number) {
 
   return {
     ...logWith(log, loggedEvents),
-    stored(batch: Readonly<Record<"created" | "replayed" | "plants" | "tookMs", number>>) {
+    stored(batch: StoredCounts) {
       batches.add();
       created.add(batch.created);
       replayed.add(batch.replayed);
       batchPlants.observe(batch.plants);
       commits.observe(batch.tookMs / 1000);
+      senders.stored(batch.senders, now());
     },
     requestTimed: (outcome: RequestOutcome, tookMs: number) => durations[outcome].observe(tookMs / 1000),
     synced: (file: "wal" | "data", tookMs: number) =>
@@ -214,11 +217,14 @@ export function createEvents(log: Log, metrics: Metrics, now: () => number) {
       refusalsOf(metrics, sent.listener, sent.error).add();
       if (sent.listener === "public") refusals.add(atMs);
       refusedSenders.record(sent, atMs);
+      if (sent.token !== undefined) senders.refused(sent.token, atMs);
     },
     /** The error responses of the public listener over time. */
     refusals,
     /** Who got error responses last, on either listener. */
     refusedSenders,
+    /** Who sent plants, and who was refused, on this node. */
+    senders,
     /** The fields are computed only if the line is written. */
     failed(fields: () => LogFields) {
       if (mayLogFailure()) log.error("failed", fields());
@@ -236,6 +242,15 @@ export function createEvents(log: Log, metrics: Metrics, now: () => number) {
       unavailableReason = reason;
     },
   };
+}
+
+/** A batch of plants that was stored, who sent them, and how long it took. */
+interface StoredCounts {
+  readonly created: number;
+  readonly replayed: number;
+  readonly plants: number;
+  readonly senders: Iterable<string>;
+  readonly tookMs: number;
 }
 
 /** An event that is only logged; what its parameters make of it. */

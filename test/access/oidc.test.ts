@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { exportJWK, exportSPKI, generateKeyPair } from "jose";
 import type { Browser, Page } from "playwright-core";
+import type { JsonFrom } from "../../src/operator/operator-table.ts";
 import {
   browserMissing,
   describe as describeInBrowser,
@@ -48,6 +49,8 @@ describe("an access token of the provider", () => {
     expect(stored?.created_by).toBe("oidc:client:greenhouse");
     const me = await (await get("me", await provider.token("operator"))).json();
     expect(me).toMatchObject({ name: "oidc:client:greenhouse", scopes: ["operator"], hasJwt: true });
+    const { senders } = await operatorGet<JsonFrom<"GET /api/senders">>(service, "/api/senders");
+    expect(senders).toContainEqual(expect.objectContaining({ name: "oidc:client:greenhouse" }));
   });
 
   test("without the scope creates and reads nothing", async () => {

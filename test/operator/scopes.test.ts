@@ -29,7 +29,7 @@ function scopeOf({ method, path }: Route): Scope {
   if (path === "/metrics") return "metrics";
   const needsOperator = /^(?:GET|POST) \/api\/(?:tokens|audit|refusals|settings|backups)/;
   if (needsOperator.test(`${method} ${path}`)) return "operator";
-  return path === "/api/overview" ? "operator:read" : "plants:read";
+  return path === "/api/overview" || path === "/api/senders" ? "operator:read" : "plants:read";
 }
 const holders: Record<Scope, readonly Scope[]> = {
   "plants:create": ["plants:create"],

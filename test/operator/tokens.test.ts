@@ -29,6 +29,8 @@ async function findToken(id: string): Promise<TokenJson | undefined> {
 test("a token is used when it is created, replaced when it is rotated, and ends when it is revoked", async () => {
   const old = await mintToken(service, { name: "greenhouse", expiresIn: "90d" });
   expect(await use(old.secret)).toBe(400);
+  // Written within a minute, and listed at once.
+  expect((await findToken(old.token.id))?.lastUsedAt).toBeString();
 
   const rotate = `/api/tokens/${old.token.id}/rotate`;
   const replacement = await operatorPost<MintedTokenJson>(service, rotate, { overlap: "0s" });

@@ -1,0 +1,30 @@
+import { expect, test } from "bun:test";
+import { Senders } from "./senders.ts";
+
+test("a sender has the time of its last plant, and the number of its refusals", () => {
+  const senders = new Senders();
+  senders.stored(["greenhouse", "nursery"], 1);
+  senders.refused("greenhouse", 2);
+  senders.refused("greenhouse", 3);
+  senders.stored(["greenhouse"], 4);
+  expect(senders.list()).toEqual([
+    { name: "greenhouse", lastPlantAtMs: 4, refusals: 2, lastRefusalAtMs: 3 },
+    { name: "nursery", lastPlantAtMs: 1, refusals: 0, lastRefusalAtMs: undefined },
+  ]);
+});
+
+test("a sender that was only refused has no last plant", () => {
+  const senders = new Senders();
+  senders.refused("stranger", 1);
+  expect(senders.list()).toEqual([
+    { name: "stranger", lastPlantAtMs: undefined, refusals: 1, lastRefusalAtMs: 1 },
+  ]);
+});
+
+test("the thousand that sent last are known, however many there are", () => {
+  const senders = new Senders();
+  for (let atMs = 0; atMs < 10_000; atMs++) senders.stored([`caller ${atMs}`, "steady"], atMs);
+  const listed = senders.list();
+  expect(listed.length).toBeLessThanOrEqual(2000);
+  expect(listed.filter(({ lastPlantAtMs }) => (lastPlantAtMs ?? 0) >= 9001)).toHaveLength(1000);
+});
