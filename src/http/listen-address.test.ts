@@ -1,13 +1,12 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { listenProblem } from "./listen-address.ts";
 
-describe("an address is named as a setting has it", () => {
-  const inUse = Object.assign(new Error("in use"), { code: "EADDRINUSE" });
-  test.each([
-    ["in use", "127.0.0.1", inUse, "127.0.0.1:3000 is in use by another process; "],
-    ["in use", "::1", inUse, "[::1]:3000 is in use by another process; "],
-    ["not of this machine", "::5", new Error("no"), "[::5]:3000 cannot be listened on: no. "],
-  ])("that is %s: %s", (_, host, error, says) => {
-    expect(listenProblem(error, { host, port: 3000 }, "public").message).toStartWith(says);
-  });
+const inUse = Object.assign(new Error("in use"), { code: "EADDRINUSE" });
+
+test.each([
+  ["127.0.0.1", inUse, "127.0.0.1:3000 is in use by another process; "],
+  ["::1", inUse, "[::1]:3000 is in use by another process; "],
+  ["::5", new Error("no"), "[::5]:3000 cannot be listened on: no. "],
+])("an address is named as a setting has it: %s", (host, error, says) => {
+  expect(listenProblem(error, { host, port: 3000 }, "public").message).toStartWith(says);
 });

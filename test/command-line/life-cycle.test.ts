@@ -17,7 +17,6 @@ import {
   startPlantStore,
 } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
-import { freePort } from "../support/free-port.ts";
 import { lacks } from "../support/lacks.ts";
 import { operatorFetch, operatorGet } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
@@ -138,21 +137,6 @@ describe("the first run", () => {
       expect(existsSync(database)).toBe(false);
       const next = await startAndStop(["--database", database]);
       expect(next.out).toContain(`${database}.first-token`);
-    },
-  );
-
-  test.each(["127.0.0.1", "0.0.0.0"])(
-    "whose listeners have one port, on 127.0.0.1 and %s, creates nothing",
-    async (host) => {
-      const port = freePort();
-      const addresses = ["--listen", `127.0.0.1:${port}`, "--operator-listen", `${host}:${port}`];
-      const database = folder.newPath();
-      const { code, err } = await startAndStop([...addresses, "--database", database]);
-      expect(code).toBe(2);
-      expect(err).toContain("--listen and --operator-listen are the same address");
-      expectOneSentence(err);
-      expect(existsSync(database)).toBe(false);
-      expect(existsSync(`${database}.lock`)).toBe(false);
     },
   );
 
