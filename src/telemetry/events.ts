@@ -1,8 +1,15 @@
 import { messageOf } from "../system/errors.ts";
 import { isoTime } from "../text/time.ts";
 import type { Level, Log, LogFields } from "./log.ts";
-import type { ClosedAtLimit, Histogram, ListenerName, Metrics, RequestOutcome } from "./metrics.ts";
-import { refusalsOf, requestOutcomes } from "./metrics.ts";
+import {
+  type ClosedAtLimit,
+  type Histogram,
+  type ListenerName,
+  type Metrics,
+  type RequestOutcome,
+  refusalsOf,
+  requestOutcomes,
+} from "./metrics.ts";
 import { RecentRefusals } from "./recent-refusals.ts";
 import { RefusedSenders, type SentError } from "./refused-senders.ts";
 import { Senders } from "./senders.ts";
@@ -159,28 +166,23 @@ export function createEvents(log: Log, metrics: Metrics, now: () => number) {
   const senders = new Senders();
 
   // Each limit reports what was not logged at the level of the lines that it limits.
-  const mayLogRefusal = createLineLimit(
+  const logRefusal = limitLines(
+    log.info,
     now,
     linesPerSecondMax,
-    log.info,
     "more requests were refused than are logged",
   );
-  const mayLogFailure = createLineLimit(
-    now,
-    linesPerSecondMax,
-    log.error,
-    "more requests failed than are logged",
-  );
-  const mayLogLimitReached = createLineLimit(
+  const logFailure = limitLines(log.error, now, linesPerSecondMax, "more requests failed than are logged");
+  const logLimitReached = limitLines(
+    log.warn,
     now,
     limitReachedLinesPerSecondMax,
-    log.warn,
     "more connections were closed at the limit than are logged",
   );
 
-  const internalError = (fields: () => LogFields, error: unknown): void => {
-    if (mayLogFailure()) log.error("internal error", { ...fields(), ...exceptionFields(error) });
-  };
+  const internalError = (fields: () => LogFields, error: unknown): void =>
+    logFailure("internal error", () => ({ ...fields(), ...exceptionFields(error) }));
+
   // Why the database was unavailable at the last attempt.
   let unavailableReason = "";
 
@@ -206,10 +208,9 @@ export function createEvents(log: Log, metrics: Metrics, now: () => number) {
     },
     connectionLimitReached(closed: ClosedAtLimit) {
       closedAtLimit[closed].add();
-      if (mayLogLimitReached())
-        log.warn("the connection limit is reached; a connection was closed for a new one", {
-          "plant_store.closed_connection": closed,
-        });
+      logLimitReached("the connection limit is reached; a connection was closed for a new one", () => ({
+        "plant_store.closed_connection": closed,
+      }));
     },
     /** Called for every error response, logged or not. */
     errorSent(sent: SentError) {
@@ -226,12 +227,8 @@ export function createEvents(log: Log, metrics: Metrics, now: () => number) {
     /** Who sent plants, and who was refused, on this node. */
     senders,
     /** The fields are computed only if the line is written. */
-    failed(fields: () => LogFields) {
-      if (mayLogFailure()) log.error("failed", fields());
-    },
-    refused(fields: () => LogFields) {
-      if (mayLogRefusal()) log.info("refused", fields());
-    },
+    failed: (fields: () => LogFields) => logFailure("failed", fields),
+    refused: (fields: () => LogFields) => logRefusal("refused", fields),
     /** The fields identify the request, if there is one. */
     internalError,
     /** The response to a stored plant could not be made. */
@@ -282,16 +279,11 @@ function logWith<Rows extends Readonly<Record<string, Row<never>>>>(log: Log, ro
   return Object.fromEntries(functions);
 }
 
-/** Returns whether another line may be written this second; the first call in a later second logs how many were not. */
-function createLineLimit(
-  now: () => number,
-  linesMax: number,
-  write: Log["info"],
-  unloggedMessage: string,
-): () => boolean {
+/** Writes at most so many lines per second; the first line of a later second comes after the number of those that were not. */
+function limitLines(write: Log["info"], now: () => number, linesMax: number, unloggedMessage: string) {
   let second = 0;
   let lines = 0;
-  return () => {
+  return (message: string, fields: () => LogFields): void => {
     const thisSecond = Math.floor(now() / 1000);
     if (thisSecond !== second) {
       const unlogged = lines - linesMax;
@@ -300,7 +292,7 @@ function createLineLimit(
       lines = 0;
     }
     lines++;
-    return lines <= linesMax;
+    if (lines <= linesMax) write(message, fields());
   };
 }
 
