@@ -151,7 +151,7 @@ describe("the layers of storage/sqlite/", () => {
 test.each(["sqlite", "postgres"])(
   "storage/%s/ imports of storage/ only what is for both engines",
   (engine) => {
-    const forBoth = ["storage/store.ts", "storage/token-rows.ts", "storage/audit-rows.ts"];
+    const forBoth = ["store", "token-rows", "audit-rows", "page-room"].map((name) => `storage/${name}.ts`);
     const own = `storage/${engine}/`;
     const others = code
       .filter(({ path }) => path.startsWith(own))

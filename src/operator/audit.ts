@@ -18,9 +18,11 @@ export const auditParameters = {
 };
 
 /** Who did what, the newest first; with parameters, only the entries of one action, by one actor, or of a time. */
-export async function listAudit(audit: AuditTrail, { values }: ApiRequest<typeof auditParameters>) {
-  const { limit = limitDefault, cursor, action, actor, since, until } = values;
-  const filter = { action, actor, sinceMs: since, untilMs: until };
-  const { entries, next } = await orWrongParameter(audit.page(limit, cursor, filter));
-  return json<AuditPageJson>({ entries: entries.map(presentAuditEntry), next });
+export function listAudit(audit: AuditTrail) {
+  return async ({ values }: ApiRequest<typeof auditParameters>) => {
+    const { limit = limitDefault, cursor, action, actor, since, until } = values;
+    const filter = { action, actor, sinceMs: since, untilMs: until };
+    const { entries, next } = await orWrongParameter(audit.page(limit, cursor, filter));
+    return json<AuditPageJson>({ entries: entries.map(presentAuditEntry), next });
+  };
 }

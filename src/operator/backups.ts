@@ -10,7 +10,7 @@ import { shellQuoted } from "../text/shell.ts";
 import { isoTime } from "../text/time.ts";
 import type { ActionRecorder } from "./action-recorder.ts";
 import type { ApiRequest } from "./api-route.ts";
-import type { Download } from "./download-links.ts";
+import type { Download, DownloadLinks } from "./download-links.ts";
 import { type Parameters, parseText, required, wrongParameter } from "./parameters.ts";
 import type { BackupJson, BackupResultJson, BackupsJson } from "./responses.ts";
 
@@ -20,25 +20,25 @@ export const linkParameters = { name: required(parseText) };
 export class Backups {
   readonly #configured: ConfiguredBackups;
   readonly #actions: ActionRecorder;
+  readonly #links: DownloadLinks;
   readonly #events: Events;
   #isRunning = false;
   #last: BackupResultJson | undefined;
 
-  constructor(configured: ConfiguredBackups, actions: ActionRecorder, events: Events) {
+  constructor(configured: ConfiguredBackups, actions: ActionRecorder, links: DownloadLinks, events: Events) {
     this.#configured = configured;
     this.#actions = actions;
+    this.#links = links;
     this.#events = events;
   }
 
-  async list() {
-    return json(await this.#present());
-  }
+  readonly list = async () => json(await this.#present());
 
   /**
    * Records the action in the audit trail, then starts the backup, which continues after the response.
    * @throws Refusal once the drain has begun, or while another backup is being made.
    */
-  async create({ exchange, caller }: ApiRequest<Parameters>) {
+  readonly create = async ({ exchange, caller }: ApiRequest<Parameters>) => {
     const folder = this.#requireFolder();
     exchange.refuseWhileDraining();
     if (this.#isRunning)
@@ -54,22 +54,18 @@ export class Backups {
     }
     void this.#backUp(folder, exchange);
     return json(await this.#present(), 202);
-  }
+  };
 
-  /** @throws Refusal there is no backup of that name, or the folder cannot be read. */
-  async requireBackup(name: string): Promise<DatedBackups> {
-    const folder = this.#requireFolder();
-    const { backups, problem } = await folder.list();
-    if (problem !== undefined) throw new Refusal("store-unavailable", problem);
-    if (backups.some((backup) => backup.name === name)) return folder;
-    throw new Refusal("no-such-path", `There is no backup ${quoted(name)}.`);
-  }
+  readonly createLink = async ({ exchange, caller, values }: ApiRequest<typeof linkParameters>) => {
+    const { name } = values;
+    await this.#requireBackup(name);
+    return json(this.#links.create(exchange, caller, "operator", this.#download(name)), 201);
+  };
 
-  /** @throws Refusal as `requireBackup` does, when the download begins. */
-  download(name: string): Download {
+  #download(name: string): Download {
     return async (exchange, caller) => {
       exchange.refuseWhileDraining();
-      const folder = await this.requireBackup(name);
+      const folder = await this.#requireBackup(name);
       await this.#actions.record(exchange, caller, "backup.downloaded", name);
       return stream("application/vnd.sqlite3", name, folder.read(name));
     };
@@ -89,6 +85,15 @@ export class Backups {
       isRunning,
       last,
     };
+  }
+
+  /** @throws Refusal there is no backup of that name, or the folder cannot be read. */
+  async #requireBackup(name: string): Promise<DatedBackups> {
+    const folder = this.#requireFolder();
+    const { backups, problem } = await folder.list();
+    if (problem !== undefined) throw new Refusal("store-unavailable", problem);
+    if (backups.some((backup) => backup.name === name)) return folder;
+    throw new Refusal("no-such-path", `There is no backup ${quoted(name)}.`);
   }
 
   /** @throws Refusal there are no backups here. */

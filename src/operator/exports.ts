@@ -1,11 +1,12 @@
 import { exportFormatNames, exportFormats, exportText } from "../files/export-formats.ts";
-import { stream } from "../http/reply.ts";
+import { json, stream } from "../http/reply.ts";
 import { type PlantArchive, pagesOf } from "../plants/plant-archive.ts";
 import { oneOf } from "../text/parsers.ts";
 import { isoDate } from "../text/time.ts";
 import type { ActionRecorder } from "./action-recorder.ts";
+import type { ApiRequest } from "./api-route.ts";
 import type { CallerTurns } from "./caller-turns.ts";
-import type { Download } from "./download-links.ts";
+import type { Download, DownloadLinks } from "./download-links.ts";
 import { describeFilter, filterOf, filterParameters, type Values } from "./parameters.ts";
 
 const rowsPerPage = 1000;
@@ -14,29 +15,44 @@ const rowsPerPage = 1000;
 export const exportParameters = { format: oneOf(exportFormatNames), ...filterParameters };
 
 /**
- * Exports plants, by a token or by a link for the browser. It is a stream of pages: never more than one is in memory, and each is
- * a turn of the caller.
+ * Exports plants, by a token or by a link for the browser. An export is a stream of pages: never more than one is in memory, and each
+ * is a turn of the caller.
  */
-export function exportPlants(
-  archive: PlantArchive,
-  actions: ActionRecorder,
-  turns: CallerTurns,
-  values: Values<typeof exportParameters>,
-): Download {
-  const { format = "ndjson" } = values;
-  const filter = filterOf(values);
-  return async (exchange, caller) => {
-    exchange.refuseWhileDraining();
-    const detail = [format, describeFilter(filter)].filter((part) => part !== "").join(", ");
-    // The audit trail has the export before its first row is sent.
-    if (exchange.method !== "HEAD")
-      await actions.record(exchange, caller, "export.started", "plants", detail);
-    const inTurn: Pick<PlantArchive, "page"> = {
-      page: (request) => turns.await(exchange, caller, () => archive.page(request)),
+export class Exports {
+  readonly #archive: PlantArchive;
+  readonly #actions: ActionRecorder;
+  readonly #turns: CallerTurns;
+  readonly #links: DownloadLinks;
+
+  constructor(archive: PlantArchive, actions: ActionRecorder, turns: CallerTurns, links: DownloadLinks) {
+    this.#archive = archive;
+    this.#actions = actions;
+    this.#turns = turns;
+    this.#links = links;
+  }
+
+  readonly send = async ({ exchange, caller, values }: ApiRequest<typeof exportParameters>) =>
+    this.#download(values)(exchange, caller);
+
+  readonly createLink = async ({ exchange, caller, values }: ApiRequest<typeof exportParameters>) =>
+    json(this.#links.create(exchange, caller, "plants:read", this.#download(values)), 201);
+
+  #download(values: Values<typeof exportParameters>): Download {
+    const { format = "ndjson" } = values;
+    const filter = filterOf(values);
+    return async (exchange, caller) => {
+      exchange.refuseWhileDraining();
+      const detail = [format, describeFilter(filter)].filter((part) => part !== "").join(", ");
+      // The audit trail has the export before its first row is sent.
+      if (exchange.method !== "HEAD")
+        await this.#actions.record(exchange, caller, "export.started", "plants", detail);
+      const inTurn: Pick<PlantArchive, "page"> = {
+        page: (request) => this.#turns.await(exchange, caller, () => this.#archive.page(request)),
+      };
+      const { contentType, extension } = exportFormats[format];
+      const name = `plants-${isoDate(Date.now())}.${extension}`;
+      const pages = pagesOf(inTurn, filter, rowsPerPage);
+      return stream(contentType, name, exportText(pages, exportFormats[format]));
     };
-    const { contentType, extension } = exportFormats[format];
-    const name = `plants-${isoDate(Date.now())}.${extension}`;
-    const pages = pagesOf(inTurn, filter, rowsPerPage);
-    return stream(contentType, name, exportText(pages, exportFormats[format]));
-  };
+  }
 }

@@ -71,7 +71,11 @@ export class Imports {
    * request of an import names its file, and the audit trail has the start of the import before a line is stored. Such a request may
    * have no lines yet.
    */
-  async importPart({ exchange, caller, values: { file } }: ApiRequest<typeof importParameters>) {
+  readonly importPart = async ({
+    exchange,
+    caller,
+    values: { file },
+  }: ApiRequest<typeof importParameters>) => {
     requireReader(caller);
     exchange.refuseWhileDraining();
     using _running = this.#begin(caller);
@@ -79,17 +83,17 @@ export class Imports {
     if (file !== undefined)
       await this.#target.actions.record(exchange, caller, "import.started", cutText(file, fileCharactersMax));
     return json({ outcomes: await importLines(this.#target, exchange, caller, body) });
-  }
+  };
 
   /** The caller has counted, since it alone knows which responses reached it, and which rows it could not even send. */
-  async recordEnd({ exchange, caller, values }: ApiRequest<typeof countsParameters>) {
+  readonly recordEnd = async ({ exchange, caller, values }: ApiRequest<typeof countsParameters>) => {
     requireReader(caller);
     const { file, created, replayed, refused } = values;
     const detail = `${created} created, ${replayed} already stored, ${refused} refused`;
     const subject = cutText(file, fileCharactersMax);
     await this.#target.actions.record(exchange, caller, "import.finished", subject, detail);
     return json({});
-  }
+  };
 
   /** Counts an import of the caller until it is disposed of. @throws Refusal too many are running. */
   #begin({ name }: Caller): Disposable {

@@ -1,3 +1,4 @@
+import type { Caller } from "../access/gate.ts";
 import { json } from "../http/reply.ts";
 import { ActionRecorder } from "./action-recorder.ts";
 import { type JsonOf, row, uploadRow } from "./api-route.ts";
@@ -5,7 +6,7 @@ import { auditParameters, listAudit } from "./audit.ts";
 import { Backups, linkParameters } from "./backups.ts";
 import type { CallerTurns } from "./caller-turns.ts";
 import type { DownloadLinks } from "./download-links.ts";
-import { exportParameters, exportPlants } from "./exports.ts";
+import { Exports, exportParameters } from "./exports.ts";
 import { countsParameters, Imports, importParameters } from "./imports.ts";
 import type { OperatorDependencies } from "./operator-dependencies.ts";
 import { Overview } from "./overview.ts";
@@ -56,18 +57,18 @@ export function operatorTable(
   const actions = new ActionRecorder(audit);
   const overview = new Overview({ store, readiness, metrics, events, startedAtMs });
   const plants = new Plants(archive, actions);
+  const exports = new Exports(archive, actions, turns, links);
   const imports = new Imports({ intake, rateLimit, events, actions, lineBytesMax: bodyBytesMax });
   const tokens = new Tokens(store.tokens, tokenUpkeep, actions);
-  const backups = new Backups(dependencies.backups, actions, events);
+  const backups = new Backups(dependencies.backups, actions, links, events);
+  const present = (caller: Caller) => json(presentCaller(caller, publicUrl, bodyBytesMax));
 
   return {
     // Who is signed in. A sign-in is sent once for a token that someone has just entered: the audit trail records it.
-    "GET /api/me": row("plants:read", {}, "at once", ({ caller }) =>
-      json(presentCaller(caller, publicUrl, bodyBytesMax)),
-    ),
+    "GET /api/me": row("plants:read", {}, "at once", ({ caller }) => present(caller)),
     "POST /api/sign-in": row("plants:read", {}, "at once", async ({ exchange, caller }) => {
       await actions.record(exchange, caller, "console.signed-in", "console", caller.scopes.join(", "));
-      return json(presentCaller(caller, publicUrl, bodyBytesMax));
+      return present(caller);
     }),
 
     // How the service does.
@@ -84,52 +85,25 @@ export function operatorTable(
     ),
     "GET /api/settings": row("operator", {}, "at once", () => json({ settings: effectiveSettings })),
 
-    // Plants.
-    "GET /api/plants": row("plants:read", listParameters, "in turn", (request) => plants.list(request)),
-    "GET /api/plants/count": row("plants:read", countParameters, "in turn", (request) =>
-      plants.count(request),
-    ),
-    "GET /api/plants/{id}": row("plants:read", plantParameters, "in turn", (request) => plants.show(request)),
-
-    // An export takes a turn for each of its pages.
-    "GET /api/export": row("plants:read", exportParameters, "at once", ({ exchange, caller, values }) =>
-      exportPlants(archive, actions, turns, values)(exchange, caller),
-    ),
-    "POST /api/exports": row("plants:read", exportParameters, "at once", ({ exchange, caller, values }) => {
-      const download = exportPlants(archive, actions, turns, values);
-      return json(links.create(exchange, caller, "plants:read", download), 201);
-    }),
-
-    // An import also needs `operator:read`.
-    "POST /api/imports": uploadRow("plants:create", importParameters, (request) =>
-      imports.importPart(request),
-    ),
-    "POST /api/imports/finished": row("plants:create", countsParameters, "at once", (request) =>
-      imports.recordEnd(request),
-    ),
+    // Plants. An export takes a turn for each of its pages, and an import also needs `operator:read`.
+    "GET /api/plants": row("plants:read", listParameters, "in turn", plants.list),
+    "GET /api/plants/count": row("plants:read", countParameters, "in turn", plants.count),
+    "GET /api/plants/{id}": row("plants:read", plantParameters, "in turn", plants.show),
+    "GET /api/export": row("plants:read", exportParameters, "at once", exports.send),
+    "POST /api/exports": row("plants:read", exportParameters, "at once", exports.createLink),
+    "POST /api/imports": uploadRow("plants:create", importParameters, imports.importPart),
+    "POST /api/imports/finished": row("plants:create", countsParameters, "at once", imports.recordEnd),
 
     // Tokens, and what was done with them.
-    "GET /api/tokens": row("operator", {}, "at once", () => tokens.list()),
-    "POST /api/tokens": row("operator", createParameters, "at once", (request) => tokens.create(request)),
-    "POST /api/tokens/{id}/revoke": row("operator", revokeParameters, "at once", (request) =>
-      tokens.revoke(request),
-    ),
-    "POST /api/tokens/{id}/rotate": row("operator", rotateParameters, "at once", (request) =>
-      tokens.rotate(request),
-    ),
-    "GET /api/audit": row("operator", auditParameters, "in turn", (request) => listAudit(audit, request)),
+    "GET /api/tokens": row("operator", {}, "at once", tokens.list),
+    "POST /api/tokens": row("operator", createParameters, "at once", tokens.create),
+    "POST /api/tokens/{id}/revoke": row("operator", revokeParameters, "at once", tokens.revoke),
+    "POST /api/tokens/{id}/rotate": row("operator", rotateParameters, "at once", tokens.rotate),
+    "GET /api/audit": row("operator", auditParameters, "in turn", listAudit(audit)),
 
     // Backups.
-    "GET /api/backups": row("operator", {}, "at once", () => backups.list()),
-    "POST /api/backups": row("operator", {}, "at once", (request) => backups.create(request)),
-    "POST /api/backups/{name}/link": row(
-      "operator",
-      linkParameters,
-      "at once",
-      async ({ exchange, caller, values: { name } }) => {
-        await backups.requireBackup(name);
-        return json(links.create(exchange, caller, "operator", backups.download(name)), 201);
-      },
-    ),
+    "GET /api/backups": row("operator", {}, "at once", backups.list),
+    "POST /api/backups": row("operator", {}, "at once", backups.create),
+    "POST /api/backups/{name}/link": row("operator", linkParameters, "at once", backups.createLink),
   };
 }

@@ -55,7 +55,7 @@ export class Plants {
    * `after` asks for what was stored after that cursor, the oldest first. A page may be short, or even empty, and still not be the
    * last: then it has a `next`, or with `after` it has `more`.
    */
-  async list({ exchange, caller, values }: ApiRequest<typeof listParameters>) {
+  readonly list = async ({ exchange, caller, values }: ApiRequest<typeof listParameters>) => {
     const { after } = values;
     if (after === undefined) return presentPage(await orWrongParameter(this.#listPage(values)));
     const page = await orWrongParameter(this.#followPage(after, values));
@@ -65,10 +65,10 @@ export class Plants {
       await this.#actions.record(exchange, caller, "follow.started", "plants", detail);
     }
     return presentFollowPage(page);
-  }
+  };
 
   /** A count with `next` is one part of it: the caller adds up the parts until one has none. */
-  async count({ values }: ApiRequest<typeof countParameters>) {
+  readonly count = async ({ values }: ApiRequest<typeof countParameters>) => {
     // Both start at once, so that on SQLite no other read comes between them.
     const reads = Promise.all([
       this.#newest(),
@@ -76,13 +76,13 @@ export class Plants {
     ]);
     const [newest, { plants, next }] = await orWrongParameter(reads);
     return json<PlantCountJson>({ plants: String(plants), next, newestAt: isoTime(newest?.createdAtMs) });
-  }
+  };
 
-  async show({ values: { id } }: ApiRequest<typeof plantParameters>) {
+  readonly show = async ({ values: { id } }: ApiRequest<typeof plantParameters>) => {
     const plant = await this.#archive.find(id);
     if (plant === undefined) throw new Refusal("no-such-plant", `No plant has the id ${id}.`);
     return json(presentPlant(plant));
-  }
+  };
 
   #listPage(values: ListValues): Promise<PlantPage> {
     const { order, cursor, limit = limitDefault } = values;

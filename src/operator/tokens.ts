@@ -40,12 +40,12 @@ export class Tokens {
     this.#actions = actions;
   }
 
-  async list() {
+  readonly list = async () => {
     const nowMs = Date.now();
     return json({ tokens: (await this.#upkeep.all()).map((token) => presentToken(token, nowMs)) });
-  }
+  };
 
-  async create({ exchange, caller, values }: ApiRequest<typeof createParameters>) {
+  readonly create = async ({ exchange, caller, values }: ApiRequest<typeof createParameters>) => {
     const { name, scopes, expiresIn: lifetimeMs } = values;
     this.#actions.count(caller);
     const wanted = { name, scopes, lifetimeMs, expiresAtMsMax: latestExpiryMs(caller) };
@@ -53,10 +53,10 @@ export class Tokens {
     const { token, secret } = await orWrongParameter(createToken(this.#tokens, wanted, origin, Date.now()));
     await this.#upkeep.reloadOrPollLater();
     return presentMinted(token, secret, undefined);
-  }
+  };
 
   /** Not limited: whoever has lost many tokens must be able to revoke all of them now. */
-  async revoke({ exchange, caller, values }: ApiRequest<typeof revokeParameters>) {
+  readonly revoke = async ({ exchange, caller, values }: ApiRequest<typeof revokeParameters>) => {
     const token = await this.#require(values.id);
     const origin = { actor: caller.name, address: exchange.address };
     const [revoked = token] = await orWrongParameter(
@@ -64,9 +64,9 @@ export class Tokens {
     );
     await this.#upkeep.reloadOrPollLater();
     return json({ token: presentToken(revoked, Date.now()) });
-  }
+  };
 
-  async rotate({ exchange, caller, values }: ApiRequest<typeof rotateParameters>) {
+  readonly rotate = async ({ exchange, caller, values }: ApiRequest<typeof rotateParameters>) => {
     const { id, overlap: overlapMs = overlapMsDefault } = values;
     const { id: nameOrId } = await this.#require(id);
     this.#actions.count(caller);
@@ -77,7 +77,7 @@ export class Tokens {
     );
     await this.#upkeep.reloadOrPollLater();
     return presentMinted(token, secret, isoTime(oldValidUntilMs));
-  }
+  };
 
   async #require(id: string): Promise<Token> {
     const token = (await this.#tokens.all()).find((candidate) => candidate.id === id);
