@@ -231,7 +231,12 @@ class Disturber {
     this.#begin(async (client) => {
       await client.query(`BEGIN; ${insertOne(name)}; PREPARE TRANSACTION '${name}'`);
       await Bun.sleep(forMs);
-      await this.#commitPrepared(name);
+      // A forgotten one would keep every follower waiting.
+      await eventually(
+        () => this.#commitPrepared(name).then(() => true),
+        "a prepared transaction to be committed",
+        100,
+      );
     });
   }
 
