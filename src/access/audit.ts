@@ -19,7 +19,10 @@ export const auditActions = [
   "follow.started",
   "import.started",
   "import.finished",
+  "import.stopped",
+  "import.failed",
   "backup.created",
+  "backup.failed",
   // Only the console of 1.2.1 verified backups.
   "backup.verified",
   "backup.downloaded",

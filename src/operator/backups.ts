@@ -1,4 +1,5 @@
 import { basename, join } from "node:path";
+import type { Caller } from "../access/gate.ts";
 import { catalogue } from "../http/error-catalogue.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { requestIdFields } from "../http/log-fields.ts";
@@ -52,7 +53,7 @@ export class Backups {
       this.#isRunning = false;
       throw error;
     }
-    void this.#backUp(folder, exchange);
+    void this.#backUp(folder, exchange, caller);
     return json(await this.#present(), 202);
   };
 
@@ -103,7 +104,7 @@ export class Backups {
     return folder;
   }
 
-  async #backUp(folder: DatedBackups, exchange: Exchange): Promise<void> {
+  async #backUp(folder: DatedBackups, exchange: Exchange, caller: Caller): Promise<void> {
     try {
       const { path, warning, problem } = await folder.backUpOnRequest(Date.now());
       this.#last = { name: path && basename(path), problem, warning };
@@ -113,6 +114,10 @@ export class Backups {
       // The reason is for the log alone.
       this.#last = { name: undefined, problem: catalogue["internal-error"].example };
     }
+    const { problem } = this.#last;
+    // It has failed, whether or not that can be recorded.
+    if (problem !== undefined)
+      await this.#actions.record(exchange, caller, "backup.failed", "data file", problem).catch(() => {});
     this.#isRunning = false;
   }
 }

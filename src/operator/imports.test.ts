@@ -6,6 +6,7 @@ import { RateLimit } from "../access/rate-limit.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { denial, Refusal } from "../http/refusal.ts";
 import type { Intake } from "../plants/intake.ts";
+import type { PlantArchive } from "../plants/plant-archive.ts";
 import type { Events } from "../telemetry/events.ts";
 import type { ActionRecorder } from "./action-recorder.ts";
 import { Imports } from "./imports.ts";
@@ -34,6 +35,7 @@ function startImport({
     intake: fake<Intake>({ ...(create && { create }) }),
     events: fake<Events>({ internalError() {} }),
     actions: fake<ActionRecorder>({}),
+    archive: fake<PlantArchive>({}),
     lineBytesMax: 1000,
   });
   const exchange = fake<Exchange>({

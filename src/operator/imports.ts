@@ -12,11 +12,13 @@ import { createResult } from "../plants/create-result.ts";
 import type { Intake, Rejected } from "../plants/intake.ts";
 import { parseNewPlant } from "../plants/parse-new-plant.ts";
 import type { NewPlant } from "../plants/plant.ts";
+import type { PlantArchive } from "../plants/plant-archive.ts";
 import type { Outcome } from "../plants/plant-store.ts";
 import { Refusal as PlantRefusal } from "../plants/refusals.ts";
 import type { Events } from "../telemetry/events.ts";
 import { cutText } from "../text/cut-text.ts";
-import { InvalidValue } from "../text/parsers.ts";
+import { InvalidValue, oneOf } from "../text/parsers.ts";
+import { isoTime } from "../text/time.ts";
 import type { ActionRecorder } from "./action-recorder.ts";
 import type { ApiRequest } from "./api-route.ts";
 import { type Field, parseText, required } from "./parameters.ts";
@@ -25,6 +27,7 @@ import type { LineOutcome } from "./responses.ts";
 /** Where the plants of an import go, and what limits and watches it. */
 interface ImportDependencies {
   readonly intake: Intake;
+  readonly archive: PlantArchive;
   readonly rateLimit: RateLimit | undefined;
   readonly events: Events;
   readonly actions: ActionRecorder;
@@ -48,6 +51,8 @@ const tally: Field<number, number> = { read: readTally };
 export const importParameters = { file: parseText };
 export const countsParameters = {
   file: required(parseText),
+  /** How it ended; one that is stopped may be continued, and then ends again. */
+  end: oneOf(["finished", "stopped", "failed"]),
   created: tally,
   replayed: tally,
   refused: tally,
@@ -69,7 +74,7 @@ export class Imports {
    * Stores plants, one on each line, as POST /plants would. It may end before the last line, but not before the first: the response
    * has an outcome for each line that was handled, in order, and the caller sends the others again, which is always safe. The first
    * request of an import names its file, and the audit trail has the start of the import before a line is stored. Such a request may
-   * have no lines yet.
+   * have no lines yet; its response has the time of the start.
    */
   readonly importPart = async ({
     exchange,
@@ -80,18 +85,21 @@ export class Imports {
     exchange.refuseWhileDraining();
     using _running = this.#begin(caller);
     const body = await exchange.receiveBody(this.#bodyBytesMax);
-    if (file !== undefined)
+    let startedAt: string | undefined;
+    if (file !== undefined) {
       await this.#target.actions.record(exchange, caller, "import.started", cutText(file, fileCharactersMax));
-    return json({ outcomes: await importLines(this.#target, exchange, caller, body) });
+      startedAt = isoTime(await this.#target.archive.nowMs());
+    }
+    return json({ startedAt, outcomes: await importLines(this.#target, exchange, caller, body) });
   };
 
   /** The caller has counted, since it alone knows which responses reached it, and which rows it could not even send. */
   readonly recordEnd = async ({ exchange, caller, values }: ApiRequest<typeof countsParameters>) => {
     requireReader(caller);
-    const { file, created, replayed, refused } = values;
+    const { file, end = "finished", created, replayed, refused } = values;
     const detail = `${created} created, ${replayed} already stored, ${refused} refused`;
     const subject = cutText(file, fileCharactersMax);
-    await this.#target.actions.record(exchange, caller, "import.finished", subject, detail);
+    await this.#target.actions.record(exchange, caller, `import.${end}`, subject, detail);
     return json({});
   };
 

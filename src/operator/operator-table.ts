@@ -58,7 +58,7 @@ export function operatorTable(
   const overview = new Overview({ store, readiness, metrics, events, startedAtMs });
   const plants = new Plants(archive, actions);
   const exports = new Exports(archive, actions, turns, links);
-  const imports = new Imports({ intake, rateLimit, events, actions, lineBytesMax: bodyBytesMax });
+  const imports = new Imports({ intake, archive, rateLimit, events, actions, lineBytesMax: bodyBytesMax });
   const tokens = new Tokens(store.tokens, tokenUpkeep, actions);
   const backups = new Backups(dependencies.backups, actions, links, events);
   const present = (caller: Caller) => json(presentCaller(caller, publicUrl, bodyBytesMax));

@@ -60,6 +60,7 @@ test("with a missing folder for backups, a sentence says so, and a backup fails 
   await service.send("");
   const { last } = await service.finished();
   expect(last).toEqual({ name: undefined, problem: sentence });
+  expect((await service.audited())[0]).toMatchObject({ action: "backup.failed", detail: sentence });
   expect(existsSync(missing)).toBe(false);
   const warnings = service.logged.map((line) => JSON.parse(line)).filter(({ level }) => level === "warn");
   expect(warnings).toMatchObject([

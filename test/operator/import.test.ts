@@ -99,6 +99,12 @@ test("the end of an import is in the audit trail with what was counted", async (
   ]);
 });
 
+test("an import that was stopped ends under a name of its own", async () => {
+  const token = await createToken("stops");
+  await finish({ file: "stopped.csv", end: "stopped", created: 5, replayed: 0, refused: 0 }, token);
+  expect(await auditedOf("stops")).toMatchObject([{ action: "import.stopped", subject: "stopped.csv" }]);
+});
+
 test.each([
   ["without a file", { file: undefined }, 'Field "file" is missing'],
   ["without a count", { refused: undefined }, 'Field "refused" is missing; expected an integer, 0 or more.'],

@@ -35,7 +35,10 @@ const actionLabels: Readonly<Record<AuditEntryJson["action"], string>> = {
   "follow.started": "Read plants from the beginning",
   "import.started": "Started to import a file",
   "import.finished": "Imported a file",
+  "import.stopped": "Stopped an import",
+  "import.failed": "Failed to import a file",
   "backup.created": "Started a backup",
+  "backup.failed": "Failed to make a backup",
   "backup.verified": "Started to verify a backup",
   "backup.downloaded": "Downloaded a backup",
 };

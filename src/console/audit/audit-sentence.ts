@@ -26,6 +26,12 @@ export function describeAuditEntry(entry: AuditEntryJson): string {
       return `started to import ${subject}`;
     case "import.finished":
       return `imported ${subject}: ${detail.replace(/\d+/g, formatCount)}`;
+    case "import.stopped":
+      return `stopped to import ${subject}: ${detail}`;
+    case "import.failed":
+      return `failed to import ${subject}: ${detail}`;
+    case "backup.failed":
+      return `failed to make a backup: ${detail}`;
     case "backup.created":
       return "started a backup";
     case "backup.verified":
