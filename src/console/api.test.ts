@@ -17,7 +17,7 @@ async function failureOf(answer: string, aborted?: AbortController) {
   });
   const outcomes: boolean[] = [];
   const onOutcome = (responded: boolean) => void outcomes.push(responded);
-  const api = new OperatorApi("token", () => {}, onOutcome);
+  const api = new OperatorApi(() => "token", undefined, onOutcome);
   const error = await caught(api.get(`http://127.0.0.1:${server.port}/` as "/api/me", {}, aborted?.signal));
   return { error, outcomes };
 }

@@ -20,15 +20,19 @@ export class ApiError extends Error {
 /** The headers of a request whose body is JSON. */
 export const jsonHeaders = { "Content-Type": "application/json" };
 
-/** A client of the operator API with one token. */
+/** A client of the operator API. */
 export class OperatorApi {
-  readonly token: string;
-  readonly #onUnauthorized: () => void;
+  readonly #token: () => string | undefined;
+  readonly #onUnauthorized: (token: string | undefined) => void;
   readonly #onOutcome: (responded: boolean) => void;
 
-  /** `onUnauthorized` is called when the token is no longer valid, and `onOutcome` after every request. */
-  constructor(token: string, onUnauthorized: () => void, onOutcome: (responded: boolean) => void = () => {}) {
-    this.token = token;
+  /** `onUnauthorized` is called with a token that the service has refused, and `onOutcome` after every request. */
+  constructor(
+    token: () => string | undefined,
+    onUnauthorized: (token: string | undefined) => void = () => {},
+    onOutcome: (responded: boolean) => void = () => {},
+  ) {
+    this.#token = token;
     this.#onUnauthorized = onUnauthorized;
     this.#onOutcome = onOutcome;
   }
@@ -73,7 +77,8 @@ export class OperatorApi {
 
   /** @throws ApiError, or the reason of the aborted signal */
   async fetch(path: string, init: RequestInit = {}): Promise<Response> {
-    const headers = { ...init.headers, Authorization: `Bearer ${this.token}` };
+    const token = this.#token();
+    const headers = { ...init.headers, Authorization: `Bearer ${token}` };
     let response: Response;
     try {
       response = await fetch(path, { ...init, headers });
@@ -87,7 +92,8 @@ export class OperatorApi {
     const error = await readError(response);
     if (isCancelled(init)) throw init.signal?.reason;
     this.#onOutcome(error.kind === "refused");
-    if (isRefusal(error, "no-credentials") || isRefusal(error, "bad-credentials")) this.#onUnauthorized();
+    if (isRefusal(error, "no-credentials") || isRefusal(error, "bad-credentials"))
+      this.#onUnauthorized(token);
     throw error;
   }
 

@@ -1,70 +1,93 @@
-import { useCallback, useRef, useState } from "preact/hooks";
-import type { CallerJson, MintedTokenJson } from "../operator/responses.ts";
-import { readStored, removeStored, writeStored } from "./browser-storage.ts";
-import { TabImports } from "./import/tab-imports.ts";
-import { RouterContext, useBrowserLocation } from "./router.tsx";
-import type { SignInResponse } from "./sign-in/identity-provider.ts";
+import type { JSX } from "preact";
+import { shortened } from "../text/cut-text.ts";
+import { AuditPage } from "./audit/audit-page.tsx";
+import { useConsole, useObserved, useRouter } from "./console.ts";
+import { Frame, type PageLink } from "./frame.tsx";
+import { ImportPage } from "./import/import-page.tsx";
+import { OverviewPage } from "./overview/overview-page.tsx";
+import { EmptyState } from "./parts/content-states.tsx";
+import { CrashBoundary } from "./parts/crash-boundary.tsx";
+import { Link } from "./parts/link.tsx";
+import { PageHead } from "./parts/page-head.tsx";
+import { plantIdOf } from "./plants/plants-address.ts";
+import { PlantsPage } from "./plants/plants-page.tsx";
+import { RefusedPage } from "./refused/refused-page.tsx";
+import { createScope, type Scope } from "./session.ts";
 import { SignIn } from "./sign-in/sign-in.tsx";
-import { SignedIn } from "./signed-in.tsx";
+import { SystemPage } from "./system/system-page.tsx";
 import { SecretOnce } from "./tokens/token-dialogs.tsx";
+import { TokensPage } from "./tokens/tokens-page.tsx";
 
-// Session storage is cleared when the tab closes; without it, the token is forgotten at the next load. It is sent only in the
-// Authorization header.
-const tokenKey = "plant-store-token";
+interface PageEntry extends PageLink {
+  readonly scope: Scope;
+  readonly Page: () => JSX.Element;
+}
 
-/** Who is signed in to the console in this tab, and what outlives a session: an import, and a secret that was just created. */
-export function App({ signInResponse }: { readonly signInResponse: SignInResponse | undefined }) {
-  const router = useBrowserLocation();
-  const [me, setMe] = useState<CallerJson>();
-  const [token, setToken] = useState(() => readStored("sessionStorage", tokenKey));
-  const [notice, setNotice] = useState<string>();
-  const [minted, setMinted] = useState<MintedTokenJson>();
-  const [imports] = useState(() => new TabImports());
-  const responseRef = useRef(signInResponse);
+/** Every page, in the order of the navigation. */
+const pages: readonly PageEntry[] = [
+  { href: "/", name: "Overview", icon: "overview", scope: "operator:read", Page: OverviewPage },
+  { href: "/plants", name: "Plants", icon: "plants", scope: "plants:read", Page: PlantsPage },
+  { href: "/import", name: "Import", icon: "import", scope: createScope, Page: ImportPage },
+  { href: "/tokens", name: "Tokens", icon: "tokens", scope: "operator", Page: TokensPage },
+  { href: "/refused", name: "Refused", icon: "refused", scope: "operator", Page: RefusedPage },
+  { href: "/audit", name: "Audit", icon: "audit", scope: "operator", Page: AuditPage },
+  { href: "/system", name: "System", icon: "system", scope: "operator", Page: SystemPage },
+];
 
-  // Called directly if the service no longer accepts the token: the next session then still has the files of this one, and can
-  // resume its import.
-  const endSession = useCallback((message?: string) => {
-    removeStored("sessionStorage", tokenKey);
-    imports.stop();
-    setToken(undefined);
-    setMe(undefined);
-    setNotice(message);
-  }, []);
-  // Called for the user: the next session has nothing of this one, except an import that this interrupts.
-  const signOut = (): void => {
-    imports.forget();
-    endSession();
-  };
-  const signIn = (accepted: string, caller: CallerJson): void => {
-    writeStored("sessionStorage", tokenKey, accepted);
-    setToken(accepted);
-    setMe(caller);
-    setNotice(undefined);
-  };
-
+/** The sign-in, or the page at the path in the address bar. */
+export function App() {
+  const { session } = useConsole();
+  const { caller, minted } = useObserved(session);
   return (
-    <RouterContext.Provider value={router}>
-      {token !== undefined && me !== undefined ? (
-        <SignedIn
-          key={token}
-          token={token}
-          me={me}
-          imports={imports}
-          onSecret={setMinted}
-          onSignOut={signOut}
-          onTokenEnded={endSession}
-        />
+    <>
+      {caller === undefined ? <SignIn /> : <SignedIn />}
+      {minted !== undefined && <SecretOnce minted={minted} onClose={() => session.showSecret(undefined)} />}
+    </>
+  );
+}
+
+function SignedIn() {
+  const { session } = useConsole();
+  const { path } = useRouter();
+  // Whoever may only read plants begins there.
+  const start = session.may("operator:read") ? "/" : "/plants";
+  // The details of a plant are shown on the page of all plants.
+  const pagePath = plantIdOf(path) === undefined ? path : "/plants";
+  const page = pages.find(({ href }) => href === (pagePath === "/" ? start : pagePath));
+  return (
+    <Frame pages={pages.filter(({ scope }) => session.may(scope))} currentPage={page}>
+      <CrashBoundary key={path.split("/")[1]}>
+        {page !== undefined && session.may(page.scope) ? <page.Page /> : <NoPage path={path} page={page} />}
+      </CrashBoundary>
+    </Frame>
+  );
+}
+
+// A title that quotes more of a path is no longer one.
+const pathCharactersMax = 60;
+
+interface NoPageProps {
+  readonly path: string;
+  /** The page that is there for other tokens. */
+  readonly page: PageEntry | undefined;
+}
+
+/** What is shown where there is no page, or none for this token. */
+function NoPage({ path, page }: NoPageProps) {
+  return (
+    <>
+      <PageHead title={page?.name ?? "Page not found"} />
+      {page === undefined ? (
+        <EmptyState title={`There is nothing at ${shortened(path, pathCharactersMax)}`}>
+          <Link class="button" href="/">
+            Go to the start
+          </Link>
+        </EmptyState>
       ) : (
-        <SignIn
-          storedToken={token}
-          notice={notice}
-          responseRef={responseRef}
-          onSignIn={signIn}
-          onForget={signOut}
-        />
+        <EmptyState title="Your token may not use this page">
+          <p>Sign in with a token that has the scope “{page.scope}”.</p>
+        </EmptyState>
       )}
-      {minted !== undefined && <SecretOnce minted={minted} onClose={() => setMinted(undefined)} />}
-    </RouterContext.Provider>
+    </>
   );
 }

@@ -5,19 +5,22 @@ export const pollMs = 1000;
 // After this long without a response to a poll, the service counts as lost.
 const responseMsMax = 10_000;
 const pingMs = 2000;
-const pingMsMax = 3000;
 
 /** Whether the service responds, on every page, and what the page polls. */
 export class ServiceConnection extends Observable {
   isLost = false;
   /** When it was lost, or restored. */
   since = new Date().toISOString();
-  readonly #heartbeat = new Poll((signal) => this.#ping(signal), pingMsMax);
+  readonly #polls = new Set<Poll>();
 
   /** Polls while the tab is visible, and at once when the service is lost and when it responds again. */
   poll(task: Task): Poll {
-    const poll = new Poll(task, responseMsMax, () => unsubscribe());
+    const poll = new Poll(task, () => {
+      unsubscribe();
+      this.#polls.delete(poll);
+    });
     const unsubscribe = this.subscribe(poll.soon);
+    this.#polls.add(poll);
     return poll;
   }
 
@@ -27,21 +30,22 @@ export class ServiceConnection extends Observable {
     this.isLost = !responded;
     this.since = new Date().toISOString();
     this.notify();
+    if (this.isLost) this.#waitForService();
   }
 
-  /** Stops watching the service, when the user signs out. */
-  stop(): void {
-    this.#heartbeat.stop();
+  /** Stops every poll. */
+  close(): void {
+    for (const poll of this.#polls) poll.stop();
   }
 
-  async #ping(signal: AbortSignal): Promise<number> {
-    try {
-      const response = await fetch("/livez", { signal });
-      this.report(response.ok);
-    } catch {
-      if (!this.#heartbeat.isStopped) this.report(false);
-    }
-    return pingMs;
+  /** Pings the service until it responds, whatever the page asks for. */
+  #waitForService(): void {
+    const pings = this.poll(async (signal) => {
+      const response = await fetch("/livez", { signal }).catch(() => undefined);
+      if (response?.ok) this.report(true);
+      if (!this.isLost) pings.stop();
+      return pingMs;
+    });
   }
 }
 
@@ -51,13 +55,11 @@ type Task = (signal: AbortSignal) => Promise<number>;
 /** Runs a task again and again, one run at a time, while the tab is visible. */
 class Poll {
   readonly #stop = new AbortController();
-  readonly #runMsMax: number;
-  readonly #onStop: (() => void) | undefined;
+  readonly #onStop: () => void;
   #isDue = false;
   #wake = (): void => {};
 
-  constructor(task: Task, runMsMax: number, onStop?: () => void) {
-    this.#runMsMax = runMsMax;
+  constructor(task: Task, onStop: () => void) {
     this.#onStop = onStop;
     document.addEventListener("visibilitychange", this.soon);
     void this.#run(task);
@@ -77,7 +79,7 @@ class Poll {
     document.removeEventListener("visibilitychange", this.soon);
     this.#stop.abort();
     this.#wake();
-    this.#onStop?.();
+    this.#onStop();
   }
 
   async #run(task: Task): Promise<void> {
@@ -89,7 +91,7 @@ class Poll {
   }
 
   #runSignal(): AbortSignal {
-    return AbortSignal.any([this.#stop.signal, AbortSignal.timeout(this.#runMsMax)]);
+    return AbortSignal.any([this.#stop.signal, AbortSignal.timeout(responseMsMax)]);
   }
 
   /** Waits until it is woken, or until the time has passed. */

@@ -1,12 +1,13 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import { useConsole } from "./console.ts";
 import { formatClock } from "./format.ts";
 import { ImportIndicator } from "./import/import-page.tsx";
 import { Button } from "./parts/controls.tsx";
+import { FormDialog } from "./parts/dialog.tsx";
 import { useConnection } from "./parts/hooks.ts";
 import { Icon, type IconName, Leaf } from "./parts/icons.tsx";
-import { Link } from "./router.tsx";
-import { hasScope, type Scope, useSession } from "./session.ts";
+import { Link } from "./parts/link.tsx";
 
 const themes = ["system", "light", "dark"] as const;
 
@@ -14,21 +15,18 @@ export interface PageLink {
   readonly href: string;
   readonly name: string;
   readonly icon: IconName;
-  /** A page is hidden from tokens that lack its scope. */
-  readonly scope?: Scope;
 }
 
 interface FrameProps {
+  /** The pages that the token may use. */
   readonly pages: readonly PageLink[];
   /** The page that is open; undefined if there is none at the path in the address bar. */
   readonly currentPage: PageLink | undefined;
-  readonly onSignOut: () => void;
   readonly children: ComponentChildren;
 }
 
 /** The header of every page: navigation, the account, and whether the service responds. */
-export function Frame({ pages, currentPage, onSignOut, children }: FrameProps) {
-  const { me } = useSession();
+export function Frame({ pages, currentPage, children }: FrameProps) {
   return (
     <div class="frame">
       <a class="skip" href="#main">
@@ -39,17 +37,18 @@ export function Frame({ pages, currentPage, onSignOut, children }: FrameProps) {
           <Leaf /> <span class="label">Plant Store</span>
         </Link>
         <nav aria-label="Pages">
-          {pages.map(({ href, name, icon, scope }) => {
-            if (scope !== undefined && !hasScope(me, scope)) return undefined;
-            const isCurrent = href === currentPage?.href;
-            return (
-              <Link key={href} href={href} title={name} aria-current={isCurrent ? "page" : undefined}>
-                <Icon name={icon} /> <span class="label">{name}</span>
-              </Link>
-            );
-          })}
+          {pages.map(({ href, name, icon }) => (
+            <Link
+              key={href}
+              href={href}
+              title={name}
+              aria-current={href === currentPage?.href ? "page" : undefined}
+            >
+              <Icon name={icon} /> <span class="label">{name}</span>
+            </Link>
+          ))}
         </nav>
-        <Account onSignOut={onSignOut} />
+        <Account />
       </header>
       <main id="main" tabIndex={-1}>
         <OfflineNotice />
@@ -60,10 +59,16 @@ export function Frame({ pages, currentPage, onSignOut, children }: FrameProps) {
 }
 
 /** Who is signed in, and whether the service responds. */
-function Account({ onSignOut }: Pick<FrameProps, "onSignOut">) {
-  const { me } = useSession();
+function Account() {
+  const { imports, session } = useConsole();
+  const { me } = session;
+  const [isLeaving, setIsLeaving] = useState(false);
   const { isLost } = useConnection();
   const state = isLost ? "No response" : "Connected";
+  const signOut = (): void => {
+    imports.forget();
+    session.signOut();
+  };
   return (
     <div class="account">
       <ImportIndicator />
@@ -78,9 +83,28 @@ function Account({ onSignOut }: Pick<FrameProps, "onSignOut">) {
         </p>
       </div>
       <ThemeSwitch />
-      <Button class="bare" aria-label="Sign out" title="Sign out" onClick={onSignOut}>
+      <Button
+        class="bare"
+        aria-label="Sign out"
+        title="Sign out"
+        onClick={() => {
+          if (imports.isImporting) setIsLeaving(true);
+          else signOut();
+        }}
+      >
         <Icon name="leave" />
       </Button>
+      {isLeaving && (
+        <FormDialog
+          title="An import is running"
+          submit="Sign out"
+          cancel="Stay signed in"
+          onSubmit={async () => signOut()}
+          onClose={() => setIsLeaving(false)}
+        >
+          <p>Signing out stops it. Once you sign in again in this tab, you can resume it where it stopped.</p>
+        </FormDialog>
+      )}
     </div>
   );
 }

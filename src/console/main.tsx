@@ -1,7 +1,8 @@
 import { render } from "preact";
 import { App } from "./app.tsx";
+import { ConsoleContext } from "./console.ts";
+import { createConsole } from "./create-console.ts";
 import { CrashBoundary } from "./parts/crash-boundary.tsx";
-import { takeSignInResponse } from "./sign-in/identity-provider.ts";
 import "../style/tokens.css";
 import "../style/base.css";
 import "./frame.css";
@@ -19,7 +20,9 @@ if (root !== null) {
   root.replaceChildren();
   render(
     <CrashBoundary>
-      <App signInResponse={takeSignInResponse()} />
+      <ConsoleContext.Provider value={createConsole()}>
+        <App />
+      </ConsoleContext.Provider>
     </CrashBoundary>,
     root,
   );

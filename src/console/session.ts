@@ -1,34 +1,77 @@
-import { createContext } from "preact";
-import { useContext } from "preact/hooks";
 import type { CallerJson, MintedTokenJson } from "../operator/responses.ts";
-import type { OperatorApi } from "./api.ts";
-import type { ServiceConnection } from "./connection.ts";
-import type { TabImports } from "./import/tab-imports.ts";
-
-/** The context of every page while the user is signed in. */
-export interface Session {
-  readonly api: OperatorApi;
-  readonly connection: ServiceConnection;
-  readonly me: CallerJson;
-  readonly imports: TabImports;
-  /** Opens the dialog for a new plant. */
-  addPlant(): void;
-  /** Shows the secret of a new token. The dialog outlasts the session, which ends if that token replaces the session's own. */
-  showSecret(minted: MintedTokenJson): void;
-}
+import { readStored, removeStored, writeStored } from "./browser-storage.ts";
+import { Observable } from "./observable.ts";
+import type { SignInResponse } from "./sign-in/identity-provider.ts";
 
 export type Scope = CallerJson["scopes"][number];
 
-/** Whether the token has the scope, directly or as part of another. */
-export function hasScope({ scopes }: CallerJson, scope: Scope): boolean {
-  const containing: readonly Scope[] = scope === "plants:read" ? ["operator:read", "operator"] : ["operator"];
-  return scopes.includes(scope) || (scope !== createScope && containing.some((one) => scopes.includes(one)));
-}
-
 export const createScope = "plants:create";
 
-export const SessionContext = createContext({} as Session);
+// Session storage is cleared when the tab closes; without it, the token is forgotten at the next load. It is sent only in the
+// Authorization header.
+const tokenKey = "plant-store-token";
+const tokenEnded = "This token has expired or was revoked. Sign in with another one.";
+const sessionEnded = "Your session has ended. Sign in again.";
 
-export function useSession(): Session {
-  return useContext(SessionContext);
+/** Who is signed in to the console in this tab. */
+export class Session extends Observable {
+  /** The token of this tab, which every request has. When the console is opened, it may be refused. */
+  token = readStored("sessionStorage", tokenKey);
+  /** Whose token it is; undefined while nobody is signed in. */
+  caller: CallerJson | undefined;
+  /** Why the last session ended; undefined if the user signed out. */
+  notice: string | undefined;
+  /** What the identity provider has sent back. It can be used once. */
+  providerResponse: SignInResponse | undefined;
+  /** A new token whose secret is shown. It outlasts the session, which ends if that token replaces the session's own. */
+  minted: MintedTokenJson | undefined;
+
+  constructor(providerResponse?: SignInResponse) {
+    super();
+    this.providerResponse = providerResponse;
+  }
+
+  /** Who is signed in, for what is shown only then. */
+  get me(): CallerJson {
+    if (this.caller === undefined) throw new Error("Nobody is signed in.");
+    return this.caller;
+  }
+
+  /** Whether the token has the scope, directly or as part of another. */
+  may(scope: Scope): boolean {
+    const { scopes } = this.me;
+    const containing: readonly Scope[] =
+      scope === "plants:read" ? ["operator:read", "operator"] : ["operator"];
+    return (
+      scopes.includes(scope) || (scope !== createScope && containing.some((one) => scopes.includes(one)))
+    );
+  }
+
+  signIn(token: string, caller: CallerJson): void {
+    writeStored("sessionStorage", tokenKey, token);
+    this.token = token;
+    this.caller = caller;
+    this.notice = undefined;
+    this.notify();
+  }
+
+  signOut(notice?: string): void {
+    removeStored("sessionStorage", tokenKey);
+    this.token = undefined;
+    this.caller = undefined;
+    this.notice = notice;
+    this.notify();
+  }
+
+  /** The service has refused the token. A late response to an earlier session's token does not end this one. */
+  endWith(token: string | undefined): void {
+    if (this.caller !== undefined && token === this.token)
+      this.signOut(this.caller.hasJwt ? sessionEnded : tokenEnded);
+  }
+
+  /** Shows the secret of a new token, or no longer does. */
+  showSecret(minted: MintedTokenJson | undefined): void {
+    this.minted = minted;
+    this.notify();
+  }
 }

@@ -213,7 +213,7 @@ test.each(["/nowhere", "/plants/%zz"])(
     await waitForTitle(page, "Page not found");
     expect(await markedPages(page)).toEqual([]);
     expect(await statusOf(session.service.operatorUrl, path)).toBe(404);
-    await page.getByRole("link", { name: "Go to the overview" }).click();
+    await page.getByRole("link", { name: "Go to the start" }).click();
     await waitForHeading(page, "Overview");
   },
 );

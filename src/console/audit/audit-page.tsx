@@ -1,5 +1,6 @@
 import { useRef, useState } from "preact/hooks";
 import type { AuditEntryJson, AuditPageJson } from "../../operator/responses.ts";
+import { useConsole, useRouter } from "../console.ts";
 import { formatDay } from "../format.ts";
 import { EmptyState, ErrorNotice, LoadingCard, NothingListed } from "../parts/content-states.tsx";
 import { Button, CopyButton } from "../parts/controls.tsx";
@@ -9,8 +10,6 @@ import { PlantText } from "../parts/plant-text.tsx";
 import { RowGroup, TableHead } from "../parts/table.tsx";
 import { ClockTime } from "../parts/time.tsx";
 import { queryOf, withQuery } from "../query.ts";
-import { useRouter } from "../router.tsx";
-import { useSession } from "../session.ts";
 import {
   AuditFilterChips,
   AuditFilterPanel,
@@ -51,7 +50,7 @@ interface AuditEntriesProps {
 function AuditEntries({ filter, onClear }: AuditEntriesProps) {
   // The operator API and the address bar have the same names.
   const query = queryOf(filter);
-  const { api } = useSession();
+  const { api } = useConsole();
   const { value: newest, error: loadError, isLoading } = useLoad("/api/audit", filter);
   const [older, setOlder] = useState<readonly AuditPageJson[]>([]);
   const { isBusy, error: olderError, attempt } = useAttempt();

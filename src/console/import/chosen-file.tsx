@@ -3,11 +3,11 @@ import { checkRow } from "../../files/check-row.ts";
 import type { InputRow } from "../../files/input-row.ts";
 import { formatCount, formatPlural } from "../../text/counts.ts";
 import { formatBytes } from "../../text/sizes.ts";
+import { useConsole } from "../console.ts";
 import { ErrorNotice } from "../parts/content-states.tsx";
 import { Button } from "../parts/controls.tsx";
 import { PlantText, Tag } from "../parts/plant-text.tsx";
 import { TableHead } from "../parts/table.tsx";
-import { useSession } from "../session.ts";
 import { type FilePreview, readPreview } from "./file-preview.ts";
 
 interface ChosenFileProps {
@@ -22,7 +22,7 @@ interface ChosenFileProps {
 
 /** What a file contains, before anything of it is sent. */
 export function ChosenFile({ file, isChecked, onCheck, onImport, onForget }: ChosenFileProps) {
-  const { me } = useSession();
+  const { me } = useConsole().session;
   const [preview, setPreview] = useState<FilePreview>();
   const buttons = useRef<HTMLDivElement>(null);
   const isUnreadable = preview?.error !== undefined && preview.firstRows.length === 0;

@@ -3,16 +3,16 @@ import { formatCount, formatPlural } from "../../text/counts.ts";
 import { minuteMs } from "../../text/duration.ts";
 import { formatBytes } from "../../text/sizes.ts";
 import { describeError } from "../api.ts";
+import { useConsole, useObserved, useRouter } from "../console.ts";
 import { formatDuration } from "../format.ts";
 import { ErrorNotice } from "../parts/content-states.tsx";
 import { Button, download } from "../parts/controls.tsx";
-import { useObserved } from "../parts/hooks.ts";
+import { useWindowEvent } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
+import { Link } from "../parts/link.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Panel } from "../parts/panel.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
-import { Link, useRouter } from "../router.tsx";
-import { useSession } from "../session.ts";
 import { ChosenFile } from "./chosen-file.tsx";
 import type { ImportRun } from "./import-run.ts";
 import { RefusedRows } from "./refused-rows.tsx";
@@ -30,7 +30,8 @@ const examples = {
 
 /** Imports a file of plants, which the browser reads and sends in parts. */
 export function ImportPage() {
-  const { api, imports, me } = useSession();
+  const { api, imports, session } = useConsole();
+  const { bodyBytesMax } = session.me;
   const { last, check, isImporting } = useObserved(imports);
   // Whoever returns to the page while a file is checked finds that file again.
   const [chosen, setChosen] = useState(check?.file);
@@ -46,9 +47,9 @@ export function ImportPage() {
           <ChosenFile
             file={chosen}
             isChecked={check !== undefined}
-            onCheck={() => imports.startCheck(chosen, me.bodyBytesMax)}
+            onCheck={() => imports.startCheck(chosen, bodyBytesMax)}
             onImport={() => {
-              imports.startImport(chosen, api, me.bodyBytesMax);
+              imports.startImport(chosen, api, bodyBytesMax);
               setChosen(undefined);
             }}
             onForget={() => {
@@ -77,7 +78,12 @@ export function ImportPage() {
 /** Says on every page but its own whether an import is running or needs attention. */
 export function ImportIndicator() {
   const { path } = useRouter();
-  const { last, check } = useObserved(useSession().imports);
+  const { imports } = useConsole();
+  const { last, check } = useObserved(imports);
+  // The browser asks for confirmation before it closes the tab during an import.
+  useWindowEvent("beforeunload", (event) => {
+    if (imports.isImporting) event.preventDefault();
+  });
   const run = check?.state === "running" ? check : last;
   const state = run?.state === "running" && run.isWaiting ? "waiting" : run?.state;
   if (run === undefined || path === "/import") return null;
@@ -113,7 +119,7 @@ function FilePicker({ onChoose }: { readonly onChoose: (file: File | undefined) 
 
 /** The progress of the import and the outcomes of its rows. */
 function ImportProgress({ run }: { readonly run: ImportRun }) {
-  const { api } = useSession();
+  const { api } = useConsole();
   const { report, secondsLeft, share, source } = run;
   const isRunning = run.state === "running";
   const title = titlesOf(run)[run.state];

@@ -1,11 +1,13 @@
 import { useRef, useState } from "preact/hooks";
 import type { OverviewJson } from "../../operator/responses.ts";
 import { formatCount } from "../../text/counts.ts";
+import { useConsole } from "../console.ts";
 import { isServerError } from "../error-numbers.ts";
 import { formatCondition, formatShare } from "../format.ts";
 import { ErrorNotice, LoadingCard } from "../parts/content-states.tsx";
 import { FirstPlant } from "../parts/first-plant.tsx";
 import { useLive, useUnlessRead } from "../parts/hooks.ts";
+import { Link } from "../parts/link.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Panel } from "../parts/panel.tsx";
 import { PlantText, Tag } from "../parts/plant-text.tsx";
@@ -13,8 +15,6 @@ import { Release, Size, StateLine } from "../parts/state-line.tsx";
 import { RelativeTime, ShortTime } from "../parts/time.tsx";
 import { AddPlantButton } from "../plants/add-plant.tsx";
 import { pagePath, refusalsHref, senderKey, senderName } from "../refused/refusal-filter.ts";
-import { Link } from "../router.tsx";
-import { hasScope, useSession } from "../session.ts";
 import { chartRanges } from "./chart-data.ts";
 import { KeyNumbers } from "./key-numbers.tsx";
 import { RateChart } from "./rate-chart.tsx";
@@ -139,8 +139,7 @@ function LatestPlants() {
 
 /** What was refused since the service started, by reason, the most frequent first. A bar is as long as its share. */
 function Refusals({ overview: { refusals, startedAt } }: FiguresProps) {
-  const { me } = useSession();
-  const mayLookUp = hasScope(me, "operator");
+  const mayLookUp = useConsole().session.may("operator");
   const whole = refusals.reduce((sum, { count }) => sum + count, 0);
   return (
     <Panel

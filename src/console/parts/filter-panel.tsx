@@ -1,6 +1,6 @@
 import type { ComponentChildren, RefObject } from "preact";
 import { useId } from "preact/hooks";
-import { hasScope, useSession } from "../session.ts";
+import { useConsole } from "../console.ts";
 import { Button, Field } from "./controls.tsx";
 import { fieldTimeMax, localTime, timePresets, toUtc } from "./filter-times.ts";
 import { useLoad } from "./hooks.ts";
@@ -123,12 +123,12 @@ interface TokenNameFieldProps {
 
 /** A field that offers the names of the tokens to those who may list them. */
 export function TokenNameField(props: TokenNameFieldProps) {
-  const { me } = useSession();
+  const { session } = useConsole();
   const id = useId();
   return (
     <>
       <Field {...props} list={id} />
-      {hasScope(me, "operator") && <TokenNames id={id} />}
+      {session.may("operator") && <TokenNames id={id} />}
     </>
   );
 }

@@ -1,13 +1,14 @@
-import { Link } from "../router.tsx";
-import { createScope, hasScope, useSession } from "../session.ts";
+import { useConsole } from "../console.ts";
+import { Link } from "../parts/link.tsx";
+import { createScope } from "../session.ts";
 import { EmptyState } from "./content-states.tsx";
 import { CopyButton } from "./controls.tsx";
 
 /** Says in an empty store how to send the first plant. */
 export function FirstPlant() {
-  const { me } = useSession();
+  const { session } = useConsole();
   const command = [
-    `curl ${me.publicUrl}/plants \\`,
+    `curl ${session.me.publicUrl}/plants \\`,
     "  -H 'Authorization: Bearer YOUR_TOKEN' \\",
     "  -H 'Content-Type: application/json' \\",
     `  -d '{"id": 1, "name": "Fern", "tag": "indoor"}'`,
@@ -18,7 +19,7 @@ export function FirstPlant() {
       <pre class="code">{command}</pre>
       <div class="line">
         <CopyButton text={command} label="Copy command" />
-        {hasScope(me, createScope) && (
+        {session.may(createScope) && (
           <Link class="button" href="/import">
             Import a file
           </Link>

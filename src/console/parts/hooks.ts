@@ -3,8 +3,7 @@ import { useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact
 import type { JsonFrom, PathOf, SentTo } from "../../operator/operator-table.ts";
 import { describeError, isNoResponse, isRetryableApiError, urlOf } from "../api.ts";
 import { pollMs, type ServiceConnection } from "../connection.ts";
-import type { Observable } from "../observable.ts";
-import { useSession } from "../session.ts";
+import { useConsole, useObserved } from "../console.ts";
 
 /** Loads the response of the operator API. After an error it tries again, if that may help. */
 export function useLoad<Path extends PathOf<"GET">>(path: Path, values: SentTo<`GET ${Path}`>) {
@@ -19,11 +18,11 @@ export function useLive<Path extends PathOf<"GET">>(path: Path, values: SentTo<`
 /** The last response stays while a newer one cannot be loaded. No page reports an outage that is over. */
 function useResponse<Path extends PathOf<"GET">>(path: Path, values: SentTo<`GET ${Path}`>, isLive: boolean) {
   type Json = JsonFrom<`GET ${Path}`>;
-  const { api, connection } = useSession();
+  const { api, connection } = useConsole();
   const { isLost } = useConnection();
   const [value, setValue] = useState<Json>();
   const [failure, setFailure] = useState<unknown>();
-  const [version, reload] = useReducer<number, void>(increment, 0);
+  const [version, reload] = useReducer<number, void>((count) => count + 1, 0);
   // A layout effect does not wait for a frame, so the request starts earlier.
   useLayoutEffect(() => {
     const poll = connection.poll(async (signal) => {
@@ -55,8 +54,6 @@ function useResponse<Path extends PathOf<"GET">>(path: Path, values: SentTo<`GET
   };
 }
 
-const increment = (count: number) => count + 1;
-
 /** What a button starts: whether it is still running, and why the last attempt failed. */
 export function useAttempt() {
   const [isBusy, setIsBusy] = useState(false);
@@ -75,17 +72,9 @@ export function useAttempt() {
   return { isBusy, error, attempt, clearError };
 }
 
-/** Renders the component again whenever the model changes. */
-export function useObserved<Model extends Observable | undefined>(model: Model): Model {
-  const [, redraw] = useReducer<number, void>(increment, 0);
-  // A layout effect does not wait for a frame, in which the model could change unnoticed.
-  useLayoutEffect(() => model?.subscribe(redraw), [model]);
-  return model;
-}
-
 /** Whether the service responds, and since when. */
 export function useConnection(): Pick<ServiceConnection, "isLost" | "since"> {
-  return useObserved(useSession().connection);
+  return useObserved(useConsole().connection);
 }
 
 /** Whether a key was pressed together with one that makes it a shortcut of the browser. */

@@ -1,6 +1,6 @@
 import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { useRouter } from "../router.tsx";
+import { useRouter } from "../console.ts";
 
 interface PageHeadProps {
   readonly title: string;

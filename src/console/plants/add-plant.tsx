@@ -1,10 +1,11 @@
 import { useRef, useState } from "preact/hooks";
 import { describeError, isRefusal, jsonHeaders } from "../api.ts";
+import { useConsole } from "../console.ts";
 import type { ErrorName } from "../error-numbers.ts";
 import { Button, Field, type InputChange } from "../parts/controls.tsx";
 import { FormDialog, focusField } from "../parts/dialog.tsx";
 import { Icon } from "../parts/icons.tsx";
-import { createScope, hasScope, useSession } from "../session.ts";
+import { createScope } from "../session.ts";
 import { newPlantBody, randomId } from "./new-plant-body.ts";
 
 type FieldName = "id" | "name" | "tag";
@@ -16,18 +17,22 @@ const idErrors: readonly ErrorName[] = ["field-missing", "wrong-type", "not-int6
 
 /** Opens the dialog for a new plant, if the token may create one. */
 export function AddPlantButton() {
-  const { me, addPlant } = useSession();
-  if (!hasScope(me, createScope)) return null;
+  const { session } = useConsole();
+  const [isAdding, setIsAdding] = useState(false);
+  if (!session.may(createScope)) return null;
   return (
-    <Button class="primary" onClick={addPlant}>
-      <Icon name="plus" /> Add a plant
-    </Button>
+    <>
+      <Button class="primary" onClick={() => setIsAdding(true)}>
+        <Icon name="plus" /> Add a plant
+      </Button>
+      {isAdding && <AddPlant onClose={() => setIsAdding(false)} />}
+    </>
   );
 }
 
 /** The dialog for a new plant, which is created through the public API. */
-export function AddPlant({ onClose }: { readonly onClose: () => void }) {
-  const { api } = useSession();
+function AddPlant({ onClose }: { readonly onClose: () => void }) {
+  const { api } = useConsole();
   const [plant, setPlant] = useState({ id: "", name: "", tag: "" });
   const [errors, setErrors] = useState<FieldErrors>({});
   const [stored, setStored] = useState<string>();

@@ -1,8 +1,8 @@
+import { useConsole } from "../console.ts";
 import { Button, download, FieldError } from "../parts/controls.tsx";
 import { useAttempt } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import { Popover } from "../parts/popover.tsx";
-import { useSession } from "../session.ts";
 import { apiFilter, isFiltered, type ListFilter } from "./list-filter.ts";
 
 const formats = [
@@ -13,7 +13,7 @@ const formats = [
 
 /** Exports the plants that match the filter. The browser streams the file to disk. */
 export function ExportMenu({ filter }: { readonly filter: ListFilter }) {
-  const { api } = useSession();
+  const { api } = useConsole();
   const { error, attempt } = useAttempt();
   const start = (format: string) =>
     attempt(async () => {

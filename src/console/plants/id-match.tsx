@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { StoredPlantJson } from "../../files/plant-json.ts";
 import { useLive } from "../parts/hooks.ts";
+import { Link } from "../parts/link.tsx";
 import { PlantText, Tag } from "../parts/plant-text.tsx";
-import { Link } from "../router.tsx";
 import { apiFilter, type ListFilter } from "./list-filter.ts";
 import { usePlantLinks } from "./plant-links.tsx";
 

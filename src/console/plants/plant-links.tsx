@@ -1,7 +1,7 @@
 import { type AnchorHTMLAttributes, createContext } from "preact";
 import { useContext } from "preact/hooks";
+import { Link } from "../parts/link.tsx";
 import { Tag } from "../parts/plant-text.tsx";
-import { Link } from "../router.tsx";
 import type { ListFilter } from "./list-filter.ts";
 
 /** Where the links of the page lead, with the filter that it has. */

@@ -2,13 +2,15 @@
 // biome-ignore-all lint/a11y/useFocusableInteractive: column headers need no focus, and the link in a row has it
 // biome-ignore-all lint/a11y/useKeyWithClickEvents: the link in a row handles the keyboard
 // biome-ignore-all lint/a11y/noStaticElementInteractions: the keys are handled for the links inside
+
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { StoredPlantJson } from "../../files/plant-json.ts";
+import { useRouter } from "../console.ts";
 import { Button } from "../parts/controls.tsx";
 import { hasModifier, useWindowEvent } from "../parts/hooks.ts";
+import { Link } from "../parts/link.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
 import { ShortTime } from "../parts/time.tsx";
-import { Link, useRouter } from "../router.tsx";
 import { useSavedPosition } from "./list-position.ts";
 import { FilterLink, TagLink, usePlantLinks } from "./plant-links.tsx";
 import type { PlantList } from "./plant-list.ts";

@@ -1,6 +1,6 @@
 import { useMemo } from "preact/hooks";
+import { useRouter } from "../console.ts";
 import { withQuery } from "../query.ts";
-import { useRouter } from "../router.tsx";
 import { filterQuery, type ListFilter, readListFilter } from "./list-filter.ts";
 
 const tablePath = "/plants";

@@ -2,9 +2,8 @@ import type { RefObject } from "preact";
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { isNoResponse, isRefusal } from "../api.ts";
 import { pollMs } from "../connection.ts";
-import { isBeingRead, useObserved } from "../parts/hooks.ts";
-import { useRouter } from "../router.tsx";
-import { useSession } from "../session.ts";
+import { useConsole, useObserved, useRouter } from "../console.ts";
+import { isBeingRead } from "../parts/hooks.ts";
 import { apiFilter, filterQuery, type ListFilter } from "./list-filter.ts";
 import { savedPosition } from "./list-position.ts";
 import { type ListPosition, PlantList } from "./plant-list.ts";
@@ -28,7 +27,7 @@ export function usePlantList(filter: ListFilter, scroller: Scroller) {
 
 /** Loads the list when the filter changes, and again after an outage. */
 function useLoadedList(filter: ListFilter) {
-  const { api, connection } = useSession();
+  const { api, connection } = useConsole();
   const { navigations } = useRouter();
   /** Undefined until the first response; while a new list is being loaded, the current one is shown. */
   const [list, setList] = useState<PlantList>();
@@ -82,7 +81,7 @@ function useNewPlants(
   scroller: Scroller,
   { latest, reload }: ReturnType<typeof useLoadedList>,
 ): unknown {
-  const { connection } = useSession();
+  const { connection } = useConsole();
   const [error, setError] = useState<unknown>();
   useEffect(() => {
     setError(undefined);

@@ -2,15 +2,16 @@ import { useRef } from "preact/hooks";
 import type { RefusalJson } from "../../operator/responses.ts";
 import { formatPlural } from "../../text/counts.ts";
 import { mask } from "../../text/mask-tokens.ts";
+import { useRouter } from "../console.ts";
 import { formatCondition, formatShortTime } from "../format.ts";
 import { EmptyState, ErrorNotice, LoadingCard, NothingListed } from "../parts/content-states.tsx";
 import { CopyButton, type Option, Select } from "../parts/controls.tsx";
 import { useLive, useUnlessRead } from "../parts/hooks.ts";
+import { Link } from "../parts/link.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
 import { TableHead } from "../parts/table.tsx";
 import { RelativeTime } from "../parts/time.tsx";
-import { Link, useRouter } from "../router.tsx";
 import {
   matches,
   pagePath,

@@ -1,17 +1,13 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { CallerJson } from "../../operator/responses.ts";
 import { describeError, isRefusal, OperatorApi } from "../api.ts";
+import { useConsole } from "../console.ts";
 import { Button, CopyButton, Field } from "../parts/controls.tsx";
 import { useAttempt } from "../parts/hooks.ts";
 import { Leaf } from "../parts/icons.tsx";
 import { nameTab } from "../parts/page-head.tsx";
-import {
-  type FetchedProvider,
-  fetchSignInProvider,
-  redeemCode,
-  type SignInResponse,
-  startSignIn,
-} from "./identity-provider.ts";
+import type { Session } from "../session.ts";
+import { type FetchedProvider, fetchSignInProvider, redeemCode, startSignIn } from "./identity-provider.ts";
 
 const createTokenCommand = `plant-store token create \\
   --name ops --scope operator \\
@@ -22,24 +18,16 @@ const badToken = "This token is unknown, expired or revoked.";
 const noScope =
   "This token lacks the scope “plants:read”, “operator:read” or “operator”, one of which the console requires.";
 
-interface SignInProps {
-  /** The token of this tab, which is tried without asking. */
-  readonly storedToken: string | undefined;
-  readonly notice: string | undefined;
-  /** What the identity provider has sent back. It can be used once. */
-  readonly responseRef: { current: SignInResponse | undefined };
-  readonly onSignIn: (token: string, me: CallerJson) => void;
-  readonly onForget: () => void;
-}
-
-export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }: SignInProps) {
+/** Asks for a token, unless that of this tab is still accepted. */
+export function SignIn() {
+  const { session } = useConsole();
   const [token, setToken] = useState("");
   const { isBusy, error, attempt, clearError } = useAttempt();
-  const stored = useStoredToken(storedToken, onSignIn, onForget);
+  const stored = useStoredToken(session);
   const input = useRef<HTMLInputElement>(null);
 
   // The stored token is checked within moments, so before that the form would only flash.
-  const hasForm = storedToken === undefined || stored.failure !== undefined;
+  const hasForm = session.token === undefined || stored.failure !== undefined;
   useLayoutEffect(() => {
     nameTab("Sign in");
     input.current?.focus();
@@ -49,7 +37,7 @@ export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }:
       // If none was entered, the stored one may still be accepted.
       if (entered !== "") stored.stop();
       try {
-        onSignIn(entered, await enterToken(entered));
+        session.signIn(entered, await enterToken(entered));
       } catch (reason) {
         input.current?.focus();
         throw new Error(whyTokenRefused(reason) ?? describeError(reason));
@@ -70,8 +58,8 @@ export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }:
         <h1 class="line">
           <Leaf /> Plant Store
         </h1>
-        {notice !== undefined && <p class="notice">{notice}</p>}
-        <ProviderSignIn responseRef={responseRef} onToken={signIn} />
+        {session.notice !== undefined && <p class="notice">{session.notice}</p>}
+        <ProviderSignIn onToken={signIn} />
         <Field
           label="Token"
           // It is not of type password, because the browser would offer to save the token.
@@ -110,11 +98,7 @@ export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }:
  * Signs in with the token of this tab, and tries again while the service is unavailable, until `stop` is called. `failure` says
  * why it has not succeeded so far.
  */
-function useStoredToken(
-  storedToken: string | undefined,
-  onSignIn: SignInProps["onSignIn"],
-  onForget: () => void,
-) {
+function useStoredToken(session: Session) {
   const [failure, setFailure] = useState<string>();
   const retry = useRef<ReturnType<typeof setTimeout>>(undefined);
   const stopped = useRef(new AbortController());
@@ -126,19 +110,19 @@ function useStoredToken(
     const { signal } = stopped.current;
     try {
       const me = await apiOf(token).get("/api/me", {}, signal);
-      if (!signal.aborted) onSignIn(token, me);
+      if (!signal.aborted) session.signIn(token, me);
     } catch (reason) {
       // Someone has entered another token meanwhile.
       if (signal.aborted) return;
       const problem = whyTokenRefused(reason);
       setFailure(problem ?? describeError(reason));
       if (problem === undefined) retry.current = setTimeout(() => void signInWith(token), retryMs);
-      else onForget();
+      else session.signOut();
     }
   };
   // A layout effect does not wait for a frame, and every page waits for this.
   useLayoutEffect(() => {
-    if (storedToken !== undefined) void signInWith(storedToken);
+    if (session.token !== undefined) void signInWith(session.token);
     return stop;
   }, []);
   return { failure, stop };
@@ -153,7 +137,7 @@ async function enterToken(token: string): Promise<CallerJson> {
 }
 
 function apiOf(token: string): OperatorApi {
-  return new OperatorApi(token, () => {});
+  return new OperatorApi(() => token);
 }
 
 /** Why the token was refused; undefined if the request failed for another reason. */
@@ -163,18 +147,19 @@ function whyTokenRefused(reason: unknown): string | undefined {
   return isRefusal(reason, "lacks-scope") ? noScope : undefined;
 }
 
-interface ProviderSignInProps extends Pick<SignInProps, "responseRef"> {
+interface ProviderSignInProps {
   readonly onToken: (token: string) => Promise<void>;
 }
 
 /** Signing in with the identity provider, if the service has one. */
-function ProviderSignIn({ responseRef, onToken }: ProviderSignInProps) {
+function ProviderSignIn({ onToken }: ProviderSignInProps) {
+  const { session } = useConsole();
   const [provider, setProvider] = useState<FetchedProvider>({});
   const { isBusy, error, attempt } = useAttempt();
   useEffect(() => {
     void attempt(async () => {
-      const response = responseRef.current;
-      responseRef.current = undefined;
+      const response = session.providerResponse;
+      session.providerResponse = undefined;
       const found = await fetchSignInProvider().catch(() => ({}));
       setProvider(found);
       if (response !== undefined) await onToken(await redeemCode(found, response));

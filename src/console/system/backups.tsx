@@ -1,17 +1,17 @@
 import { useRef, useState } from "preact/hooks";
 import type { BackupJson, BackupsJson } from "../../operator/responses.ts";
 import { formatBytes } from "../../text/sizes.ts";
+import { useConsole } from "../console.ts";
 import { ErrorNotice } from "../parts/content-states.tsx";
 import { Button, CopyButton, download } from "../parts/controls.tsx";
 import { useAttempt, useLive } from "../parts/hooks.ts";
 import { Panel } from "../parts/panel.tsx";
 import { TableHead } from "../parts/table.tsx";
 import { RelativeTime } from "../parts/time.tsx";
-import { useSession } from "../session.ts";
 
 /** The backups in the service's folder: make and download them. */
 export function Backups() {
-  const { api } = useSession();
+  const { api } = useConsole();
   const { value: listed, error: loadError, isLoading, reload } = useLive("/api/backups", {});
   const { isBusy: isStarting, error, attempt } = useAttempt();
   const latest = useRef(listed);

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { JsonFrom } from "../../operator/operator-table.ts";
 import type { OverviewJson } from "../../operator/responses.ts";
+import { useConsole } from "../console.ts";
 import { ErrorNotice, LoadingCard } from "../parts/content-states.tsx";
 import { Button } from "../parts/controls.tsx";
 import { useLive, useLoad } from "../parts/hooks.ts";
@@ -8,12 +9,11 @@ import { PageHead } from "../parts/page-head.tsx";
 import { Panel } from "../parts/panel.tsx";
 import { Release, Size, StateLine } from "../parts/state-line.tsx";
 import { RowGroup, TableHead } from "../parts/table.tsx";
-import { useSession } from "../session.ts";
 import { Backups } from "./backups.tsx";
 
 /** The state of the service, backups and settings. */
 export function SystemPage() {
-  const { me } = useSession();
+  const { me } = useConsole().session;
   const configured = useLoad("/api/settings", {});
   const { value: overview, error: overviewError, isLoading, isStale } = useLive("/api/overview", {});
   return (

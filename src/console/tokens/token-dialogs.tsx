@@ -2,10 +2,11 @@ import { useRef, useState } from "preact/hooks";
 import type { MintedTokenJson, TokenJson } from "../../operator/responses.ts";
 import { dayMs } from "../../text/duration.ts";
 import { describeError, isRefusal } from "../api.ts";
+import { useConsole } from "../console.ts";
 import { formatShortTime, formatTime } from "../format.ts";
 import { Button, CopyButton, Field, FieldError, type Option, Select } from "../parts/controls.tsx";
 import { Dialog, FormDialog, focusField } from "../parts/dialog.tsx";
-import { type Scope, useSession } from "../session.ts";
+import type { Scope } from "../session.ts";
 
 const scopes: Readonly<Record<Scope, string>> = {
   "plants:create": "Create plants. For programs that send them.",
@@ -44,7 +45,7 @@ interface TokenDialogProps extends DialogProps {
 }
 
 export function CreateToken({ onDone, onClose }: DialogProps) {
-  const { api, me, showSecret } = useSession();
+  const { api, session } = useConsole();
   const [wanted, setWanted] = useState(empty);
   const { name, chosen, expiresIn } = wanted;
   const [errors, setErrors] = useState<CreationErrors>({});
@@ -62,7 +63,9 @@ export function CreateToken({ onDone, onClose }: DialogProps) {
     setErrors({});
     if (chosen.length === 0) return showError("scopes", "Choose at least one scope.");
     try {
-      showSecret(await api.post("/api/tokens", { name, scopes: chosen, expiresIn: expiresIn || undefined }));
+      session.showSecret(
+        await api.post("/api/tokens", { name, scopes: chosen, expiresIn: expiresIn || undefined }),
+      );
       onDone();
     } catch (reason) {
       // The scopes and the lifetime were chosen from lists, so it is most likely the name.
@@ -109,7 +112,7 @@ export function CreateToken({ onDone, onClose }: DialogProps) {
       </fieldset>
       <Select
         label="Expires"
-        options={lifetimesUntil(me.tokensExpireBy)}
+        options={lifetimesUntil(session.me.tokensExpireBy)}
         value={expiresIn}
         onChange={(lifetime) => change({ expiresIn: lifetime })}
       />
@@ -127,10 +130,10 @@ function lifetimesUntil(latest: string | undefined): readonly Option[] {
 }
 
 export function RotateToken({ token, onDone, onClose }: TokenDialogProps) {
-  const { api, showSecret } = useSession();
+  const { api, session } = useConsole();
   const [overlap, setOverlap] = useState("1h");
   const rotate = async (): Promise<void> => {
-    showSecret(await api.post("/api/tokens/{id}/rotate", { id: token.id, overlap }));
+    session.showSecret(await api.post("/api/tokens/{id}/rotate", { id: token.id, overlap }));
     onDone();
   };
   return (
@@ -150,7 +153,7 @@ export function RotateToken({ token, onDone, onClose }: TokenDialogProps) {
 }
 
 export function RevokeToken({ token, onDone, onClose }: TokenDialogProps) {
-  const { api, me } = useSession();
+  const { api, session } = useConsole();
   const revoke = async (): Promise<void> => {
     await api.post("/api/tokens/{id}/revoke", { id: token.id });
     onDone();
@@ -161,7 +164,7 @@ export function RevokeToken({ token, onDone, onClose }: TokenDialogProps) {
         The token <strong>{token.name}</strong> (<code>{token.id}</code>) stops working within a second. This
         cannot be undone. Its plants stay stored.
       </p>
-      {token.name === me.name && <p>If you are signed in with this token, you will be signed out.</p>}
+      {token.name === session.me.name && <p>If you are signed in with this token, you will be signed out.</p>}
     </FormDialog>
   );
 }

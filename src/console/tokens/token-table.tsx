@@ -2,10 +2,10 @@ import type { ComponentChildren } from "preact";
 import type { TokenJson } from "../../operator/responses.ts";
 import { formatMinute } from "../format.ts";
 import { Button } from "../parts/controls.tsx";
+import { Link } from "../parts/link.tsx";
 import { TableHead } from "../parts/table.tsx";
 import { RelativeTime } from "../parts/time.tsx";
 import { queryOf, withQuery } from "../query.ts";
-import { Link } from "../router.tsx";
 import { type TokenRow, tokenRows } from "./token-rows.ts";
 
 interface TokenTableProps {

@@ -1,11 +1,11 @@
 import { useState } from "preact/hooks";
 import type { TokenJson } from "../../operator/responses.ts";
+import { useConsole } from "../console.ts";
 import { EmptyState, ErrorNotice, LoadingCard } from "../parts/content-states.tsx";
 import { Button } from "../parts/controls.tsx";
 import { useLoad } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import { PageHead } from "../parts/page-head.tsx";
-import { useSession } from "../session.ts";
 import { CreateToken, RevokeToken, RotateToken } from "./token-dialogs.tsx";
 import { TokenTable } from "./token-table.tsx";
 
@@ -14,7 +14,7 @@ type OpenDialog =
   | { readonly kind: "rotate" | "revoke"; readonly token: TokenJson };
 
 export function TokensPage() {
-  const { me } = useSession();
+  const { me } = useConsole().session;
   const [dialog, setDialog] = useState<OpenDialog>();
   const { value, error, isLoading, reload } = useLoad("/api/tokens", {});
   const tokens = value?.tokens;

@@ -1,0 +1,47 @@
+import { OperatorApi } from "./api.ts";
+import { ServiceConnection } from "./connection.ts";
+import { TabImports } from "./import/tab-imports.ts";
+import { Router } from "./router.ts";
+import { Session } from "./session.ts";
+import { takeSignInResponse } from "./sign-in/identity-provider.ts";
+
+/** What all of the console shares. Made once, by `createConsole`. */
+export interface Console {
+  /** Sends every request with the token of the session. */
+  readonly api: OperatorApi;
+  readonly connection: ServiceConnection;
+  readonly imports: TabImports;
+  readonly router: Router;
+  readonly session: Session;
+  /** Stops whatever runs by itself. */
+  close(): void;
+}
+
+/** Makes what all of the console shares, in the order in which one needs the other. */
+export function createConsole(): Console {
+  // Before the router reads the address: it removes the provider's response from there.
+  const session = new Session(takeSignInResponse());
+  const router = new Router();
+  const connection = new ServiceConnection();
+  const api = new OperatorApi(
+    () => session.token,
+    (token) => session.endWith(token),
+    (responded) => connection.report(responded),
+  );
+  const imports = new TabImports();
+  session.subscribe(() => {
+    if (session.caller === undefined) imports.stop();
+  });
+  return {
+    api,
+    connection,
+    imports,
+    router,
+    session,
+    close() {
+      connection.close();
+      imports.stop();
+      router.close();
+    },
+  };
+}
