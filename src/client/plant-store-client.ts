@@ -121,8 +121,8 @@ const defaults: {
   readonly patienceMs: number;
 } = { timeoutMs: 30_000, attemptsMax: 6, backoffMs: 200, backoffMsMax: 10_000, patienceMs: 120_000 };
 const concurrencyDefault = 16;
-// Of one UTF-16 code unit.
-const utf8BytesMax = 3;
+// A byte that was sent may come back as an escape, such as \u007f.
+const escapeBytes = 6;
 // The response to a create repeats what was sent.
 const createdBytesMax = 1024 * 1024;
 // The most that a page can have: it ends with the first plant past its bound, and the largest body of a server has 64 MiB.
@@ -166,9 +166,9 @@ export class PlantStoreClient {
   async createPlantFromJson(body: PlantJson["json"], { signal }: CallOptions = {}): Promise<CreatedPlant> {
     const headers = { ...this.#headers, "Content-Type": "application/json" };
     const url = this.#urlOf("/plants");
-    const sentBytes = typeof body === "string" ? body.length * utf8BytesMax : body.length;
     const request = { method: "POST", headers, body };
-    const response = await this.#request(url, request, createdBytesMax + sentBytes, signal);
+    const bytesMax = createdBytesMax + body.length * escapeBytes;
+    const response = await this.#request(url, request, bytesMax, signal);
     return createdPlant(url, response);
   }
 
