@@ -314,7 +314,7 @@ test("an import sends a JWT, also where the service itself would accept JWTs", a
 
 // FILE, HARD-LINK, LOOP and MISSING stand for paths.
 test.each<[args: string, code: number, message: string, variables?: Record<string, string>]>([
-  ["FILE", 2, "Set PLANT_STORE_ACCESS_TOKEN. To create a token:", {}],
+  ["FILE", 2, "Set PLANT_STORE_ACCESS_TOKEN. To create a token,", {}],
   ["FILE", 2, "PLANT_STORE_ACCESS_TOKEN must hold a token", { PLANT_STORE_ACCESS_TOKEN: "two words" }],
   ["FILE", 2, "its checksum is wrong", { PLANT_STORE_ACCESS_TOKEN: "pst_mistyped" }],
   ["MISSING", 1, "MISSING cannot be read: no such file or directory.", {}],
