@@ -112,6 +112,13 @@ test("the body of a stranger's request does not count as a further request", asy
   await eventually(() => ends.sent === emptyResponse.repeat(2));
 });
 
+test("a stranger's head may have 16 KiB, in two packets", () => {
+  const ends = offline();
+  ends.receive(`GET / HTTP/1.1\r\nHost: h\r\nX: ${"x".repeat(16_350)}\r\n`);
+  ends.receive("\r\n");
+  expect(ends.sent).toBe(emptyResponse);
+});
+
 test("while credentials are checked, no more than 16 KiB are read of a body, and all of it once they are accepted", () => {
   const bodies: number[] = [];
   const ends = offline(() => {});

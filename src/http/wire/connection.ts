@@ -141,8 +141,9 @@ export class Connection implements LimitedConnection, TakesTurns {
     this.#incoming.push(bytes);
     if (typeof this.#body === "object") this.#receiveBody(this.#body);
     if (this.state.expectsHead) this.#advance();
-    const pendingMax = this.limitEntry.isStranger ? strangerBytesMax : pipelinedBytesMax;
-    if (this.#incoming.length > pendingMax) this.#incoming.pause();
+    // Credentials may be checked just now: until they are accepted, the body is a stranger's.
+    const mayBeRefused = this.limitEntry.isStranger && this.state.name === "handling";
+    if (this.#incoming.length > (mayBeRefused ? strangerBytesMax : pipelinedBytesMax)) this.#incoming.pause();
   }
 
   /** The socket accepts bytes again, so what is unsent is sent. */
