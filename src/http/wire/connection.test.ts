@@ -7,7 +7,7 @@ import { emptyResponse, TestWire, testTls, type WireClient } from "../../../test
 import { Connection, type RequestHandler } from "./connection.ts";
 import { ConnectionLimit } from "./connection-limit.ts";
 import { stateTable } from "./connection-state.ts";
-import type { Head } from "./head.ts";
+import { type Head, Heads } from "./head.ts";
 import { Turns } from "./turns.ts";
 
 const get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
@@ -251,6 +251,7 @@ function offline(handle: RequestHandler["handle"] = respond) {
     handler: { handle, handleFault() {} },
     limits: { bodyBytesMax: 20_000, bodyTimeoutMs: 5000 },
     states: stateTable(5000),
+    heads: new Heads(),
     connectionLimit,
     turns: new Turns(),
     clock,

@@ -10,7 +10,7 @@ import {
 } from "./body.ts";
 import type { ConnectionLimit, LimitEntry, LimitedConnection } from "./connection-limit.ts";
 import { type CoarseClock, ConnectionState, type StateTable } from "./connection-state.ts";
-import type { Head } from "./head.ts";
+import type { Head, Heads } from "./head.ts";
 import { Incoming } from "./incoming.ts";
 import { Outgoing, type WriteResult } from "./outgoing.ts";
 import type { TakesTurns, Turns } from "./turns.ts";
@@ -42,6 +42,7 @@ export interface SharedByConnections {
   readonly handler: RequestHandler;
   readonly limits: WireLimits;
   readonly states: StateTable;
+  readonly heads: Heads;
   readonly connectionLimit: ConnectionLimit;
   readonly turns: Turns;
   readonly clock: CoarseClock;
@@ -71,6 +72,7 @@ export class Connection implements LimitedConnection, TakesTurns {
   readonly #socket: Socket<Connection>;
   readonly #handler: RequestHandler;
   readonly #limits: WireLimits;
+  readonly #heads: Heads;
   readonly #connectionLimit: ConnectionLimit;
   readonly #turns: Turns;
 
@@ -96,7 +98,7 @@ export class Connection implements LimitedConnection, TakesTurns {
 
   constructor(
     socket: Socket<Connection>,
-    { handler, limits, states, connectionLimit, turns, clock }: SharedByConnections,
+    { handler, limits, states, heads, connectionLimit, turns, clock }: SharedByConnections,
   ) {
     this.#socket = socket;
     // Read now: a socket that its client has reset has none.
@@ -106,6 +108,7 @@ export class Connection implements LimitedConnection, TakesTurns {
     this.#outgoing = new Outgoing(socket);
     this.#handler = handler;
     this.#limits = limits;
+    this.#heads = heads;
     this.#connectionLimit = connectionLimit;
     this.#turns = turns;
     this.limitEntry = connectionLimit.newEntry(this.network);
@@ -319,7 +322,7 @@ export class Connection implements LimitedConnection, TakesTurns {
   }
 
   #readAndHandle(): boolean {
-    const head = this.#incoming.readHead();
+    const head = this.#incoming.readHead(this.#heads, this.limitEntry.isStranger);
     if (head === undefined) {
       if (this.state.name === "idle" && this.#incoming.length > 0) this.state.enter("head");
       // All that had arrived of it was an empty line, which may come before a head.

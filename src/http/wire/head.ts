@@ -1,4 +1,5 @@
 import { isIPv6 } from "node:net";
+import { RecentMap } from "../../cache/recent-map.ts";
 import { carriageReturn, lineFeed } from "../../plants/character-codes.ts";
 import { shortened } from "../../text/cut-text.ts";
 import { type Fields, parseFields, tokenCharacter } from "./fields.ts";
@@ -19,17 +20,15 @@ const emptyList = /^[ \t,]*$/;
 const continueList = /^[ \t,]*100-continue[ \t]*(?:,[ \t]*(?:100-continue[ \t]*)?)*$/i;
 // How a content-length may be written.
 const lengthShape = /^\d{1,15}$/;
-const lengthLine = /\r\ncontent-length:[ \t]*(\d+)/i;
-// If every head has its own id, caching them gains nothing and costs a quarter of parsing them. So after `differingMax`
-// different ones in a row, only one in `rememberedOneIn` is cached.
-const differingMax = 4;
+// How many heads are remembered, and how long they may be: some 2 MB in all.
+const rememberedMax = 1024;
+const rememberedBytesMax = 2048;
+// Remembering all heads of a client with an id in each costs more than parsing them. One that comes again is soon remembered.
 const rememberedOneIn = 64;
 const quotedCharactersMax = 100;
 
 /** What a request line says. */
-export interface RequestLine {
-  /** The whole line, as it was sent. */
-  readonly text: string;
+interface RequestLine {
   readonly method: string;
   readonly isHttp11: boolean;
   /** The target without its query. An absolute one has lost its scheme and host. */
@@ -41,67 +40,47 @@ export interface RequestLine {
 }
 
 /** What the client expects before it sends the body. RFC 9110 (10.1.1) defines 100-continue alone. */
-export type Expectation = "none" | "100-continue" | "unknown";
+type Expectation = "none" | "100-continue" | "unknown";
 
 /** Where the body ends, and whether the connection persists. */
-export interface Framing {
+interface Framing {
   readonly contentLength: number | undefined;
   readonly isChunked: boolean;
   readonly keepsAlive: boolean;
   readonly expectation: Expectation;
-  /** The value of the host header. */
-  readonly hostField: string | undefined;
 }
 
-/** A request's line and headers, as RFC 9110 and 9112 define them. */
+/** A request's line and headers, as RFC 9110 and 9112 define them. Requests with the same text share it. */
 export class Head {
-  readonly line: RequestLine;
-  /** The value of the content-length header. */
-  readonly contentLength: number | undefined;
-  // Copied from the line and the framing, so that handlers ask the head alone; and plain fields, not getters, since every request
-  // reads them.
+  // Plain fields, not getters: every request reads them.
   readonly method: string;
   readonly isHttp11: boolean;
   readonly path: string;
   readonly query: string;
+  readonly contentLength: number | undefined;
   readonly isChunked: boolean;
   readonly keepsAlive: boolean;
-  readonly hostField: string | undefined;
-  // Both as they were parsed. A head made by `withContentLength` shares them, so their content-length may be another head's.
-  readonly #framing: Framing;
+  readonly expectsContinue: boolean;
+  readonly #host: string | undefined;
   readonly #fields: Fields;
 
-  constructor(line: RequestLine, framing: Framing, fields: Fields, contentLength: number | undefined) {
-    this.line = line;
-    this.contentLength = contentLength;
+  constructor(line: RequestLine, framing: Framing, fields: Fields) {
     this.method = line.method;
     this.isHttp11 = line.isHttp11;
     this.path = line.path;
     this.query = line.query;
+    this.contentLength = framing.contentLength;
     this.isChunked = framing.isChunked;
     this.keepsAlive = framing.keepsAlive;
-    this.hostField = framing.hostField;
-    this.#framing = framing;
+    this.expectsContinue = framing.expectation === "100-continue";
+    this.#host = line.host;
     this.#fields = fields;
   }
 
-  get expectsContinue(): boolean {
-    return this.#framing.expectation === "100-continue";
-  }
-
-  /**
-   * The value of a header, by its name in lower case; the values of a repeated one are joined by a comma (RFC 9110, 5.3). Always
-   * undefined for content-length, which is `contentLength`: the text of the headers may have another number.
-   */
+  /** The value of a header, by its name in lower case; the values of a repeated one are joined by a comma (RFC 9110, 5.3). */
   header(name: string): string | undefined {
-    if (name === "content-length") return undefined;
-    if (name === "host" && this.line.host !== undefined) return this.line.host;
+    if (name === "host" && this.#host !== undefined) return this.#host;
     return this.#fields.get(name);
-  }
-
-  /** The head of another request, which differs from this one only in its content-length. */
-  withContentLength(contentLength: number): Head {
-    return new Head(this.line, this.#framing, this.#fields, contentLength);
   }
 }
 
@@ -120,75 +99,41 @@ export class ExpectationFailed extends WireFault {
 }
 
 /**
- * Reads the heads of one connection. A client's next head mostly differs from its last only in the content-length, and
- * then need not be parsed again.
+ * The heads of all connections. A client's next head mostly has the same text as one that it sent before, and then is not parsed
+ * again. They have tokens in them, so nothing logs them.
  */
-export class HeadReader {
-  #head: Head | undefined;
-  /** The text of that head; undefined if it is not cached. */
-  #text: string | undefined;
-  #differing = 0;
-  /** The text before and after the digits of the length; all of it is before if there is no length. */
-  #before: string | undefined;
-  #after = "";
+export class Heads {
+  readonly #recent = new RecentMap<string, Head>(rememberedMax);
+  #parsed = 0;
 
-  /** The head from `start` to `end` of the bytes, where the empty line begins. */
-  read(bytes: Buffer, start: number, end: number): Head | WireFault {
+  /** The head from `start` to `end` of the bytes, where the empty line begins. Only what is not a stranger's is remembered. */
+  read(bytes: Buffer, start: number, end: number, isStranger: boolean): Head | WireFault {
     const text = bytes.toString("latin1", start, end);
-    const reused = this.#reuse(text);
-    if (reused === undefined) return this.#parse(text, bytes, start);
-    this.#differing = 0;
-    return reused;
-  }
-
-  #reuse(text: string): Head | undefined {
-    const head = this.#head;
-    const before = this.#before;
-    if (text === this.#text) return head;
-    if (before === undefined || !text.startsWith(before) || !text.endsWith(this.#after)) return undefined;
-    const between = text.slice(before.length, text.length - this.#after.length);
-    if (head?.contentLength === undefined || !lengthShape.test(between)) return undefined;
-    this.#head = head.withContentLength(Number(between));
-    this.#text = text;
-    return this.#head;
-  }
-
-  #parse(text: string, bytes: Buffer, start: number): Head | WireFault {
-    const head = parseHead(text, bytes, start, this.#head);
-    if (head instanceof WireFault) return head;
-    this.#head = head;
-    this.#differing++;
-    if (this.#differing > differingMax && this.#differing % rememberedOneIn !== 0) {
-      this.#text = undefined;
-      this.#before = undefined;
-      return head;
-    }
-    this.#text = text;
-    const line = lengthLine.exec(text);
-    const digits = line?.[1]?.length ?? 0;
-    const end = line === null ? text.length : line.index + line[0].length;
-    this.#before = text.slice(0, end - digits);
-    this.#after = text.slice(end);
+    const known = this.#recent.get(text);
+    if (known !== undefined) return known;
+    const head = parseHead(text);
+    if (head instanceof WireFault || isStranger || text.length > rememberedBytesMax) return head;
+    this.#parsed++;
+    if (this.#parsed % rememberedOneIn === 0) this.#recent.set(text, head);
     return head;
   }
 }
 
 /**
  * Parses the text before the empty line, strictly: what two parsers might read in two ways is refused, since such requests
- * are how smuggling works. `bytes` holds the same from `offset` on, with its line end. What is the same as in the previous head,
- * usually of the same client, is not parsed again.
+ * are how smuggling works.
  */
-export function parseHead(text: string, bytes: Uint8Array, offset: number, before?: Head): Head | WireFault {
-  const isKnown = before !== undefined && startsWithLine(text, before.line.text);
-  const line = isKnown ? before.line : parseRequestLine(text);
+export function parseHead(text: string): Head | WireFault {
+  const newlineAt = text.indexOf("\r\n");
+  const lineEnd = newlineAt < 0 ? text.length : newlineAt;
+  const line = parseRequestLine(text.slice(0, lineEnd));
   if (line instanceof WireFault) return line;
-  const fields = parseFields(text, line.text.length + 2, bytes, offset);
+  const fields = parseFields(text, lineEnd);
   if (fields instanceof WireFault) return fields;
-  if (!isKnown && line.host !== undefined && !isHost(line.host))
-    return notHttpFault("the target has no valid host");
-  const framing = readFraming(line.isHttp11, fields, before?.hostField);
+  if (line.host !== undefined && !isHost(line.host)) return notHttpFault("the target has no valid host");
+  const framing = readFraming(line.isHttp11, fields);
   if (framing instanceof WireFault) return framing;
-  const head = new Head(line, framing, fields, framing.contentLength);
+  const head = new Head(line, framing, fields);
   return framing.expectation === "unknown" ? new ExpectationFailed(head) : head;
 }
 
@@ -209,13 +154,7 @@ export function findFaultSoFar(bytes: Uint8Array, from: number): WireFault | und
   return undefined;
 }
 
-function startsWithLine(text: string, line: string): boolean {
-  return text.startsWith(line) && (text.length === line.length || text.startsWith("\r\n", line.length));
-}
-
-function parseRequestLine(text: string): RequestLine | WireFault {
-  const end = text.indexOf("\r\n");
-  const line = end < 0 ? text : text.slice(0, end);
+function parseRequestLine(line: string): RequestLine | WireFault {
   const match = requestLine.exec(line);
   if (match === null) return notHttpFault("the request line is not METHOD TARGET HTTP/1.1");
   const [, method = "", target = "", minor] = match;
@@ -224,7 +163,6 @@ function parseRequestLine(text: string): RequestLine | WireFault {
   const mark = origin.indexOf("?");
   const path = mark < 0 ? origin : origin.slice(0, mark);
   return {
-    text: line,
     method,
     isHttp11: minor === "1",
     // An absolute target without a path means that of the root (RFC 9112, 3.2.1).
@@ -234,33 +172,30 @@ function parseRequestLine(text: string): RequestLine | WireFault {
   };
 }
 
-function readFraming(isHttp11: boolean, fields: Fields, knownHost: string | undefined): Framing | WireFault {
-  const host = fields.getForWire("host");
+function readFraming(isHttp11: boolean, fields: Fields): Framing | WireFault {
+  const host = fields.get("host");
   if (isHttp11 && host === undefined) return notHttpFault("the host header is missing");
-  if (host !== undefined && host !== knownHost && !isHost(host))
-    return notHttpFault("the host header is not a valid host");
-  const length = fields.getForWire("content-length");
+  if (host !== undefined && !isHost(host)) return notHttpFault("the host header is not a valid host");
+  const length = fields.get("content-length");
   if (length !== undefined && !lengthShape.test(length))
     return notHttpFault("the content-length header is not a number");
-  const transferEncoding = fields.getForWire("transfer-encoding");
+  const transferEncoding = fields.get("transfer-encoding");
   if (transferEncoding !== undefined) {
     if (!isHttp11) return notHttpFault("HTTP/1.0 has no transfer-encoding");
     if (length !== undefined) return notHttpFault("it has both content-length and transfer-encoding");
     if (transferEncoding.toLowerCase() !== "chunked")
       return notHttpFault("the only transfer-encoding supported is chunked");
   }
-  const connection = fields.getForWire("connection");
+  const connection = fields.get("connection");
   return {
     contentLength: length === undefined ? undefined : Number(length),
     isChunked: transferEncoding !== undefined,
     keepsAlive: isHttp11 && (connection === undefined || !closeOption.test(connection)),
-    expectation: readExpectation(isHttp11, fields),
-    hostField: host,
+    expectation: readExpectation(isHttp11, fields.get("expect")),
   };
 }
 
-function readExpectation(isHttp11: boolean, fields: Fields): Expectation {
-  const value = fields.getForWire("expect");
+function readExpectation(isHttp11: boolean, value: string | undefined): Expectation {
   // HTTP/1.0 has none, and a server ignores one there (RFC 9110, 10.1.1).
   if (!isHttp11 || value === undefined || emptyList.test(value)) return "none";
   return continueList.test(value) ? "100-continue" : "unknown";

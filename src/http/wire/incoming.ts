@@ -1,7 +1,7 @@
 import type { Socket } from "bun";
 import { carriageReturn, lineFeed } from "../../plants/character-codes.ts";
 import type { ArrivingBody, BodyReceiver, ReceivedBody } from "./body.ts";
-import { findFaultSoFar, type Head, HeadReader } from "./head.ts";
+import { findFaultSoFar, type Head, type Heads } from "./head.ts";
 import { WireFault } from "./wire-fault.ts";
 
 const headBytesMax = 16 * 1024;
@@ -17,7 +17,6 @@ const emptyBuffer = Buffer.alloc(0);
 /** Bytes that have arrived and are not consumed yet: the next head, its body, and requests pipelined after it. */
 export class Incoming {
   readonly #socket: Pick<Socket, "pause" | "resume">;
-  readonly #heads = new HeadReader();
   #isPaused = false;
   #bytes: Buffer = emptyBuffer;
   /** Bytes before this are consumed. An index, since a view of the rest would cost as much as reading the head. */
@@ -74,12 +73,12 @@ export class Incoming {
    * The next request's head, undefined while it is incomplete. The result must not depend on how TCP segmented the bytes: an
    * error counts where it is, not when it is seen.
    */
-  readHead(): Head | WireFault | undefined {
+  readHead(heads: Heads, isStranger: boolean): Head | WireFault | undefined {
     this.#skipEmptyLines();
     const start = this.#start;
     const end = this.#bytes.indexOf(headEnd, start);
     if (end < 0 || end - start > headBytesMax) return this.#checkIncompleteHead();
-    const head = this.#heads.read(this.#bytes, start, end);
+    const head = heads.read(this.#bytes, start, end, isStranger);
     if (head instanceof WireFault)
       return findFaultSoFar(this.#bytes.subarray(start, end + headEnd.length), 0) ?? head;
     this.#consume(end + headEnd.length - start);

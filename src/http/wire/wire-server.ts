@@ -5,6 +5,7 @@ import { syscallOf } from "../../system/errors.ts";
 import { Connection, type RequestHandler, type SharedByConnections, type WireLimits } from "./connection.ts";
 import { ConnectionLimit, type ConnectionLimitEvents } from "./connection-limit.ts";
 import { type CoarseClock, type ConnectionState, stateTable } from "./connection-state.ts";
+import { Heads } from "./head.ts";
 import { Turns } from "./turns.ts";
 
 /** A certificate, its key and the authority of clients, as PEM texts. */
@@ -62,6 +63,7 @@ export class WireServer implements CoarseClock {
       handler,
       limits: options,
       states: stateTable(options.bodyTimeoutMs),
+      heads: new Heads(),
       connectionLimit: this.#limit,
       turns: new Turns(),
       clock: this,
