@@ -71,7 +71,7 @@ export class Exchange implements BodyReceiver {
   readonly #connection: Connection;
   readonly #shared: SharedByExchanges;
   #caller: Caller | undefined;
-  /** The scope and the credentials that the gate accepted the caller for. */
+  /** What the gate was asked about: undefined if anyone may do this. */
   #scope: Scope | undefined;
   #authorization: string | undefined;
   #bodyHandler: BodyHandler | undefined;
@@ -149,30 +149,38 @@ export class Exchange implements BodyReceiver {
     return this.#connection.isOpen;
   }
 
-  /** The gate has accepted these credentials for the scope: those of the request, or those with which its link was made. */
-  accept(caller: Caller, scope: Scope, authorization: string | undefined): void {
-    this.#caller = caller;
+  /**
+   * Asks the gate whether whoever has these credentials may do what needs the scope: at once, unless a JWT has to be verified. A link
+   * stands for the credentials with which it was made.
+   */
+  admit(
+    scope: Scope,
+    authorization = this.header("authorization"),
+  ): Caller | Refusal | Promise<Caller | Refusal> {
     this.#scope = scope;
     this.#authorization = authorization;
-    this.#connection.becomeAdmitted();
+    const decided = this.#shared.gate.decide(authorization, scope, this);
+    return decided instanceof Promise
+      ? decided.then((late) => this.#accept(late, scope))
+      : this.#accept(decided, scope);
   }
 
-  /** The credentials are known, although they lack the scope; for the log. */
-  identify(caller: Caller | undefined): void {
-    this.#caller = caller;
-  }
-
-  /**
-   * Asks the gate about the caller again, since its token may have been revoked or have expired meanwhile: at once, unless a JWT has
-   * to be verified again. Undefined if it still accepts the caller, or if anyone may do this.
-   */
+  /** Asks again, since the token may have been revoked or have expired meanwhile. Undefined if nothing has changed. */
   recheck(): Refusal | undefined | Promise<Refusal | undefined> {
-    const scope = this.#scope;
-    if (scope === undefined) return undefined;
-    const refusalOf = (decided: Caller | Denied) =>
-      typeof decided === "string" ? denial(decided, scope) : undefined;
-    const decided = this.#shared.gate.decide(this.#authorization, scope, this);
-    return decided instanceof Promise ? decided.then(refusalOf) : refusalOf(decided);
+    if (this.#scope === undefined) return undefined;
+    const admitted = this.admit(this.#scope, this.#authorization);
+    return admitted instanceof Promise ? admitted.then(refusalAmong) : refusalAmong(admitted);
+  }
+
+  #accept(decided: Caller | Denied, scope: Scope): Caller | Refusal {
+    if (typeof decided !== "string") {
+      this.#caller = decided;
+      this.#connection.becomeAdmitted();
+      return decided;
+    }
+    // The credentials are known, so the log names the caller.
+    if (decided === "lacks-scope") this.#caller = this.#shared.gate.identify(this.#authorization);
+    return denial(decided, scope, this.#authorization);
   }
 
   // Its body.
@@ -378,4 +386,8 @@ export class Exchange implements BodyReceiver {
       events.requestTimed(outcome, nowMs - this.startedMs);
     return nowMs;
   }
+}
+
+function refusalAmong(admitted: Caller | Refusal): Refusal | undefined {
+  return admitted instanceof Refusal ? admitted : undefined;
 }

@@ -93,7 +93,7 @@ export class Listener implements RequestHandler, AsyncDisposable {
     const { host, hosts, corsOrigins = [] } = settings;
     this.#intake = intake;
     this.#hosts = hosts && [host.toLowerCase(), ...hosts];
-    this.#router = new Router([...routes, ...healthRoutes(readiness)], gate, kind);
+    this.#router = new Router([...routes, ...healthRoutes(readiness)], kind);
     this.#shared = {
       listener: kind.name,
       logRequests: settings.logRequests,

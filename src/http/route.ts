@@ -1,7 +1,7 @@
-import type { Caller, Denied, Gate } from "../access/gate.ts";
+import type { Caller } from "../access/gate.ts";
 import type { Scope } from "../access/scopes.ts";
 import type { Exchange, SecretPath } from "./exchange.ts";
-import { denial, quoted } from "./refusal.ts";
+import { quoted, Refusal } from "./refusal.ts";
 import { type Reply, redirect, refuse } from "./reply.ts";
 
 /** The reply, at once or later; undefined if the handler sends it by `exchange.send`, or there is no one left to send it to. */
@@ -49,13 +49,11 @@ type Methods = Map<string, Route>;
 
 /** Finds the route of a request and calls its handler. The order of checks: path, method, credentials. */
 export class Router {
-  readonly #gate: Gate;
   readonly #options: RouterOptions;
   readonly #exact = new Map<string, Methods>();
   readonly #patterns = new Map<string, { readonly pattern: RegExp; readonly methods: Methods }>();
 
-  constructor(routes: readonly Route[], gate: Gate, options: RouterOptions) {
-    this.#gate = gate;
+  constructor(routes: readonly Route[], options: RouterOptions) {
     this.#options = options;
     for (const entry of routes) this.#methodsAt(options.basePath + entry.path).set(entry.method, entry);
   }
@@ -66,37 +64,10 @@ export class Router {
     const found = methods.get(method) ?? (method === "HEAD" ? methods.get("GET") : undefined);
     if (found === undefined) return refuseMethod(path, method, [...methods.keys()]);
     if (found.scope === "none") return unlessRevoked(exchange, found, found.handle(exchange));
-    const authorization = exchange.header("authorization");
-    const decided = this.#gate.decide(authorization, found.scope, exchange);
-    if (decided instanceof Promise) return this.#onceVerified(exchange, found, authorization, decided);
-    return this.#callHandler(exchange, found, authorization, decided);
-  }
-
-  #callHandler(
-    exchange: Exchange,
-    found: ForCallers,
-    authorization: string | undefined,
-    caller: Caller | Denied,
-  ): HandlerResult {
-    const { scope, handle } = found;
-    if (typeof caller === "string") {
-      if (caller === "lacks-scope") exchange.identify(this.#gate.identify(authorization));
-      return refuse(denial(caller, scope, authorization));
-    }
-    exchange.accept(caller, scope, authorization);
-    return unlessRevoked(exchange, found, handle(exchange, caller));
-  }
-
-  async #onceVerified(
-    exchange: Exchange,
-    found: ForCallers,
-    authorization: string | undefined,
-    deciding: Promise<Caller | Denied>,
-  ): Promise<Reply | undefined> {
-    const caller = await deciding;
-    // The client is gone, so its token may not have been checked at all: a refusal would count it as a wrong one.
-    if (!exchange.isOpen) return undefined;
-    return this.#callHandler(exchange, found, authorization, caller);
+    const admitted = exchange.admit(found.scope);
+    if (!(admitted instanceof Promise)) return callHandler(exchange, found, admitted);
+    // If the client is gone, its token may not have been checked at all: a refusal would count it as a wrong one.
+    return admitted.then((late) => (exchange.isOpen ? callHandler(exchange, found, late) : undefined));
   }
 
   #methodsAt(path: string): Methods {
@@ -147,6 +118,11 @@ function refuseMethod(path: string, method: string, methods: readonly string[]):
   const allowed = methods.flatMap((name) => (name === "GET" ? ["GET", "HEAD"] : [name])).join(", ");
   const message = `${quoted(path)} does not support ${quoted(method)}; it supports ${allowed}.`;
   return refuse({ kind: "no-such-method", message, headers: { Allow: allowed } });
+}
+
+function callHandler(exchange: Exchange, found: ForCallers, admitted: Caller | Refusal): HandlerResult {
+  if (admitted instanceof Refusal) return refuse(admitted);
+  return unlessRevoked(exchange, found, found.handle(exchange, admitted));
 }
 
 /**

@@ -19,8 +19,7 @@ function start(download: Download = async () => page("text/plain", "file")) {
   const exchange = {
     method: "GET",
     header: () => undefined,
-    accept() {},
-    recheck: () => (gate.isAllowed ? undefined : denial("bad-credentials", "operator")),
+    admit: () => (gate.isAllowed ? caller : denial("bad-credentials", "operator")),
   };
   return {
     clock,

@@ -11,8 +11,9 @@ export type Download = (exchange: Exchange, caller: Caller) => Promise<Reply>;
 
 interface Link {
   readonly download: Download;
-  /** Who made the link, with which credentials and for which scope: whoever follows it may do what they still allow. */
-  readonly caller: Caller;
+  /** The name of the caller that made it. */
+  readonly owner: string;
+  /** With what it was made: whoever follows it may do what these still allow. */
   readonly authorization: string | undefined;
   readonly scope: Scope;
   readonly expiresMs: number;
@@ -30,12 +31,12 @@ export class DownloadLinks {
   readonly #links = new Map<string, Link>();
 
   /** @throws Refusal the caller already has too many that it has not used. */
-  create(exchange: Exchange, caller: Caller, scope: Scope, download: Download): DownloadLinkJson {
+  create(exchange: Exchange, { name: owner }: Caller, scope: Scope, download: Download): DownloadLinkJson {
     const nowMs = performance.now();
     let ofCaller = 0;
     for (const [secret, link] of this.#links) {
       if (link.expiresMs < nowMs) this.#links.delete(secret);
-      else if (link.caller.name === caller.name) ofCaller++;
+      else if (link.owner === owner) ofCaller++;
     }
     if (ofCaller >= linksPerCallerMax)
       throw new Refusal(
@@ -44,7 +45,7 @@ export class DownloadLinks {
       );
     const secret = crypto.randomUUID();
     const authorization = exchange.header("authorization");
-    this.#links.set(secret, { download, caller, authorization, scope, expiresMs: nowMs + linkMsMax });
+    this.#links.set(secret, { download, owner, authorization, scope, expiresMs: nowMs + linkMsMax });
     return { url: downloadPath.replace("{secret}", secret) };
   }
 
@@ -56,10 +57,9 @@ export class DownloadLinks {
     const secret = exchange.parameter;
     const link = this.#links.get(secret);
     if (link === undefined || link.expiresMs < performance.now()) throw linkGone();
-    // This request has no token, but its link stands for one.
-    exchange.accept(link.caller, link.scope, link.authorization);
-    if ((await exchange.recheck()) !== undefined) throw linkGone();
-    const reply = await link.download(exchange, link.caller);
+    const caller = await exchange.admit(link.scope, link.authorization);
+    if (caller instanceof Refusal) throw linkGone();
+    const reply = await link.download(exchange, caller);
     // A link works once, so no request that is refused uses it up. Another request may have used it meanwhile.
     if (!this.#links.delete(secret)) throw linkGone();
     return reply;
