@@ -76,28 +76,20 @@ describe("plants", () => {
   });
 });
 
+// How each kind of value is read is tested in src/text/parsers.test.ts.
 test.each([
-  ["a limit of 0", "plants?limit=0", 'Parameter "limit" must be an integer from 1 to 1000, but is "0".'],
-  ["a limit over 1,000", "plants?limit=1001", 'from 1 to 1000, but is "1001".'],
-  ["an id that is not whole", "plants?id=1.5", '"id" must be an integer from -9223372036854775808 to '],
-  ["an id over int64", "plants/9223372036854775808", 'Parameter "id" must be an integer from '],
-  ["an id that is empty", "plants?id=", 'Parameter "id" must be an integer from '],
-  ["a tag with U+0000", "plants?tag=%00", "U+0000"],
-  ["a part of a name over 100 characters", `plants?name=${"n".repeat(101)}`, "at most 100 characters"],
   [
-    "a time that is none",
-    "plants?since=yesterday",
-    'Parameter "since" must be a time, such as 2026-11-15 or 2026-11-15T09:30Z, but is "yesterday".',
+    "a limit over 1,000",
+    "plants?limit=1001",
+    'Parameter "limit" must be an integer from 1 to 1000, but is "1001".',
   ],
-  ["an unknown order", "plants?order=random", "newest or oldest"],
+  ["an id over int64", "plants/9223372036854775808", 'Parameter "id" must be an integer from '],
+  ["a part of a name over 100 characters", `plants?name=${"n".repeat(101)}`, "at most 100 characters"],
   ["an unknown parameter, cut within a character", `plants?${"a".repeat(98)}%F0%9F%8C%B1a=`, 'aa…" here'],
   ["a parameter that is given twice", "plants?tag=a&tag=b", "more than once"],
   ["a cursor that no page returned", "plants/count?name=x&cursor=z", "cursor"],
   ["no cursor to follow from", "plants?after=", "is not from a page of this store"],
-  ["a cursor to follow from that no page returned", "plants?after=1.x", "is not from a page of this store"],
   ["two cursors", "plants?after=0&cursor=1", 'send no "cursor" and no "order" with it'],
-  ["an unknown format", "export?format=xml", "format"],
-  ["an unknown action of the audit trail", "audit?action=deleted", "must be token.created, token.rotated, "],
 ])("a request with %s is refused", async (_, path, message) => {
   expect(await operatorGet(service, `/api/${path}`)).toEqual({
     error: 40031,

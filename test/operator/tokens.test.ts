@@ -108,33 +108,14 @@ test.each<[what: string, says: string, body: string, path?: string, error?: numb
     'Field "scopes" must be a list of at least one of plants:create, plants:read, operator:read, metrics, operator, but is ["all"].',
     '{"name":"a","scopes":["all"]}',
   ],
-  ["no scopes", "operator, but is [].", '{"name":"a","scopes":[]}'],
-  [
-    "an expiry that is no duration",
-    'Field "expiresIn" must be a number with a unit (ms, s, m, h or d), such as 10s, but is "soon".',
-    '{"name":"a","expiresIn":"soon"}',
-  ],
   ["an expiry of 0 s", "at least 1 second", '{"name":"a","expiresIn":"0s"}'],
   ["an expiry in the far future", "at most 100 years", '{"name":"a","expiresIn":"999999999d"}'],
   ["an unknown field", 'no field "expires" here; expected name, scopes', '{"name":"a","expires":"1d"}'],
-  [
-    "another field to rotate",
-    'no field "overlapp" here; expected overlap',
-    '{"overlapp":"0s"}',
-    "/ID/rotate",
-  ],
   ["a field to revoke", 'no field "when" here; no fields are expected', '{"when":"later"}', "/ID/revoke"],
   ["too many bytes", "over the limit", `"${"x".repeat(70_000)}"`, "", 41301],
   ["a name twice", 'The name "name" appears more than once', '{"name":"a","n\\u0061me":"b"}', "", 40005],
   ["no JSON", "line 1, column 13", '{"name":"a",}', "", 40002],
   ["an id that no token has", "nope", "{}", "/nope/revoke", 40403],
-  [
-    "an id that the message would cut within a character",
-    `No token has the id ${"a".repeat(98)}….`,
-    "{}",
-    `/${"a".repeat(98)}%F0%9F%8C%B1a/rotate`,
-    40403,
-  ],
 ])(
   "neither tokens nor the audit trail change if a request has %s",
   async (what, says, body, path = "", error = 40031) => {
