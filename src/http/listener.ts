@@ -173,8 +173,8 @@ export class Listener implements RequestHandler, AsyncDisposable {
   }
 
   /**
-   * Accepts no new connection, aborts streams, sends delayed responses now, responds to what was sent, and closes what is left after the timeout. True if no
-   * request was aborted.
+   * Accepts no new connection, aborts streams, sends what was delayed, responds to what was sent, and closes what is left after the
+   * timeout. True if no request was aborted.
    */
   drain(timeoutMs: number): Promise<boolean> {
     this.#shared.streams.drain();
