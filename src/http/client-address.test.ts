@@ -22,19 +22,11 @@ test.each([
   expect(new ClientAddresses(trustedProxies).of(peer, forwardedFor(header))).toBe(address);
 });
 
-test("a client has one address and network, however long its header, and however many others there are", () => {
+test("a client's network is that of its address, or of its /64", () => {
   const addresses = new ClientAddresses(trustedProxies);
-  const long = "1.1.1.1, ".repeat(100);
-  for (let sender = 0; sender < 5000; sender++) {
-    const address = `198.51.${sender >> 8}.${sender & 255}`;
-    expect(addresses.of("10.0.0.1", forwardedFor(address))).toBe(address);
-  }
-  const networks = { "198.51.100.7": "198.51.100.7", "2001:db8:1:2:3::4": "2001:db8:1:2::/64" };
-  for (const [address, network] of Object.entries(networks))
-    for (const before of ["", "1.1.1.1, ", long, ""]) {
-      expect(addresses.of("10.0.0.1", forwardedFor(before + address))).toBe(address);
-      expect(addresses.networkOf("10.0.0.1", forwardedFor(before + address))).toBe(network);
-    }
+  const networkOf = (header: string) => addresses.networkOf("10.0.0.1", forwardedFor(header));
+  expect(networkOf("1.1.1.1, 198.51.100.7")).toBe("198.51.100.7");
+  expect(networkOf("2001:db8:1:2:3::4")).toBe("2001:db8:1:2::/64");
   // A peer that has gone has no address.
   expect(addresses.networkOf("", undefined)).toBe("");
 });
