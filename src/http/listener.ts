@@ -56,9 +56,6 @@ export interface ListenerDependencies {
   readonly events: Events;
 }
 
-// A batch is written at the end of a turn of the event loop, which has up to 1,024 arrivals (`wire/turns.ts`), even if most are
-// refused. After 500 requests it is written at once, and the store works on it during the rest of the turn.
-const requestsPerFlush = 500;
 // These names always mean this machine (RFC 6761, 6.3). Other characters are not allowed in them, although a Host header may have
 // some: whoever reads a name up to a NUL would take `evil.example%00.localhost` for evil.example.
 const localName = /^(?:[a-z0-9.-]+\.)?localhost$/;
@@ -72,12 +69,10 @@ export class Listener implements RequestHandler, AsyncDisposable {
   readonly url: string;
   /** Undefined without TLS. */
   readonly certificateExpiresAtMs: number | undefined;
-  readonly #intake: Intake;
   readonly #hosts: readonly string[] | undefined;
   readonly #shared: SharedByExchanges;
   readonly #router: Router;
   readonly #server: WireServer;
-  #requests = 0;
 
   /**
    * @throws Problem the address cannot be listened on.
@@ -89,9 +84,8 @@ export class Listener implements RequestHandler, AsyncDisposable {
     kind: ListenerKind,
     settings: ListenerSettings,
   ) {
-    const { gate, intake, readiness, events } = dependencies;
+    const { gate, readiness, events } = dependencies;
     const { host, hosts, corsOrigins = [] } = settings;
-    this.#intake = intake;
     this.#hosts = hosts && [host.toLowerCase(), ...hosts];
     this.#router = new Router([...routes, ...healthRoutes(readiness)], kind);
     this.#shared = {
@@ -139,8 +133,6 @@ export class Listener implements RequestHandler, AsyncDisposable {
 
   handle(connection: Connection, head: Head): void {
     const exchange = new Exchange(connection, head, this.#shared);
-    this.#requests++;
-    if (this.#requests % requestsPerFlush === 0) this.#intake.flush();
     try {
       const reply = this.#replyTo(exchange, head);
       if (reply instanceof Promise) void this.#sendOnceSettled(exchange, reply);

@@ -76,17 +76,12 @@ describe("the intake", () => {
     expect(store.batches).toEqual([1, 2]);
   });
 
-  test("writes all plants of one turn as one batch, at its end or as soon as it is flushed", async () => {
-    const { store, intake, create } = setUp();
+  test("writes all plants of one turn as one batch, at its end", async () => {
+    const { store, create } = setUp();
     const all = [create(1), create(2)];
     expect(store.batches).toEqual([]);
     expect(await Promise.all(all)).toEqual([created, created]);
     expect(store.batches).toEqual([2]);
-
-    const flushed = [create(3), create(4), create(5)];
-    intake.flush();
-    expect(store.batches).toEqual([2, 3]);
-    expect(await Promise.all(flushed)).toEqual([created, created, created]);
   });
 
   test("rejects a plant that it has no room for, and has room as soon as another is answered", async () => {
@@ -180,7 +175,7 @@ describe("the intake", () => {
     const stored = Promise.withResolvers<void>();
     store.next = () => stored.promise;
     const inFlight = create(1);
-    intake.flush();
+    await nextTurn();
     const closes = [intake.close(), intake.close()];
     stored.resolve();
     await Promise.all(closes);

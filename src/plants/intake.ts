@@ -93,11 +93,6 @@ export class Intake {
     if (this.#queue.length >= batchPlantsMax || this.#pending >= this.#pendingMax) this.#beginWriting();
   }
 
-  /** Writes what is queued now, without waiting for the end of the turn. */
-  flush(): void {
-    if (this.#queue.length > 0) this.#beginWriting();
-  }
-
   /**
    * Whether plants can be stored now. Probes the store after a failed write, so that recovery needs no traffic, and
    * if the store can become unreachable while nobody writes. A recent successful write makes a probe unnecessary.
