@@ -1,6 +1,6 @@
 import { OperatorApi } from "./api.ts";
 import { ServiceConnection } from "./connection.ts";
-import { TabImports } from "./import/tab-imports.ts";
+import { TabImport } from "./import/import-run.ts";
 import { Router } from "./router.ts";
 import { Session } from "./session.ts";
 import { takeSignInResponse } from "./sign-in/identity-provider.ts";
@@ -10,7 +10,7 @@ export interface Console {
   /** Sends every request with the token of the session. */
   readonly api: OperatorApi;
   readonly connection: ServiceConnection;
-  readonly imports: TabImports;
+  readonly imports: TabImport;
   readonly router: Router;
   readonly session: Session;
   /** Stops whatever runs by itself. */
@@ -28,9 +28,9 @@ export function createConsole(): Console {
     (token) => session.endWith(token),
     (responded) => connection.report(responded),
   );
-  const imports = new TabImports();
+  const imports = new TabImport(api);
   session.subscribe(() => {
-    if (session.caller === undefined) imports.stop();
+    if (session.caller === undefined) imports.forget();
   });
   return {
     api,
@@ -40,7 +40,7 @@ export function createConsole(): Console {
     session,
     close() {
       connection.close();
-      imports.stop();
+      imports.forget();
       router.close();
     },
   };

@@ -4,7 +4,6 @@ import { useConsole } from "./console.ts";
 import { formatClock } from "./format.ts";
 import { ImportIndicator } from "./import/import-page.tsx";
 import { Button } from "./parts/controls.tsx";
-import { FormDialog } from "./parts/dialog.tsx";
 import { useConnection } from "./parts/hooks.ts";
 import { Icon, type IconName, Leaf } from "./parts/icons.tsx";
 import { Link } from "./parts/link.tsx";
@@ -60,15 +59,10 @@ export function Frame({ pages, currentPage, children }: FrameProps) {
 
 /** Who is signed in, and whether the service responds. */
 function Account() {
-  const { imports, session } = useConsole();
+  const { session } = useConsole();
   const { me } = session;
-  const [isLeaving, setIsLeaving] = useState(false);
   const { isLost } = useConnection();
   const state = isLost ? "No response" : "Connected";
-  const signOut = (): void => {
-    imports.forget();
-    session.signOut();
-  };
   return (
     <div class="account">
       <ImportIndicator />
@@ -83,28 +77,9 @@ function Account() {
         </p>
       </div>
       <ThemeSwitch />
-      <Button
-        class="bare"
-        aria-label="Sign out"
-        title="Sign out"
-        onClick={() => {
-          if (imports.isImporting) setIsLeaving(true);
-          else signOut();
-        }}
-      >
+      <Button class="bare" aria-label="Sign out" title="Sign out" onClick={() => session.signOut()}>
         <Icon name="leave" />
       </Button>
-      {isLeaving && (
-        <FormDialog
-          title="An import is running"
-          submit="Sign out"
-          cancel="Stay signed in"
-          onSubmit={async () => signOut()}
-          onClose={() => setIsLeaving(false)}
-        >
-          <p>Signing out stops it. Once you sign in again in this tab, you can resume it where it stopped.</p>
-        </FormDialog>
-      )}
     </div>
   );
 }

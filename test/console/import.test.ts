@@ -5,7 +5,7 @@ import type { Page } from "playwright-core";
 import { contentOf, describe, test } from "../support/browser.ts";
 import { signIn, useConsole, waitForHeading, waitForText } from "../support/console-session.ts";
 import { eventually } from "../support/eventually.ts";
-import { mintToken } from "../support/operator-requests.ts";
+import { lastAudited, mintToken } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
 import { storedPlants } from "../support/stored-plants.ts";
 import { startTestService } from "../support/test-service.ts";
@@ -32,7 +32,7 @@ async function choose(page: Page, name: string, content: string | Uint8Array): P
 
 const press = (page: Page, name: string) => page.getByRole("button", { name, exact: true }).click();
 const follow = (page: Page, name: string) => page.getByRole("link", { name, exact: true }).click();
-/** How many rows were created, already stored, and refused; of a check, how many are valid, and would be refused. */
+/** How many rows were created, already stored, and refused. */
 const tallyOf = (page: Page) => page.locator(".tally dd").allTextContents();
 const summariesOf = (page: Page) => page.locator(".refusal-group summary").allTextContents();
 
@@ -46,10 +46,13 @@ describe("importing a file", () => {
   test("of lines stores those that are plants, and offers the others by their reason", async () => {
     const good = '{"id": 9007199254740995, "name": "From a file"}';
     const refused = ['{"name": "Rosa \u202eevil"}', "{not json", '{"name": "Nor here"}'];
-    const { page } = await openImport();
+    const { page, sent } = await openImport();
     await choose(page, "lines.ndjson", [good, refused[0], good, refused[1], "", refused[2]].join("\n"));
+    await waitForHeading(page, "3 of the 5 rows would be refused, by reason");
+    expect(sent).toEqual([]);
     await press(page, "Start import");
     await waitForHeading(page, "Done: lines.ndjson");
+    await waitForText(page, /^NDJSON, \d+ bytes, 5 rows in \d+\.\d s\. Show the plants$/);
     expect(await tallyOf(page)).toEqual(["1", "1", "3"]);
     expect(find(9007199254740995n)).toMatchObject({ name: "From a file" });
     expect(await summariesOf(page)).toEqual([
@@ -66,10 +69,10 @@ describe("importing a file", () => {
       "4The row is not valid JSON: at column 2 of the row, expected a name or } but found n.{not json",
     ]);
     expect(await download(page, "Download refused rows")).toBe(`${refused.join("\n")}\n`);
-    const report = (await download(page, "Download report")).trim().split("\r\n");
-    expect(report).toHaveLength(6);
-    expect(report[1]).toBe("1,created,,");
-    expect(report[2]).toStartWith('2,refused,40010,"Field ""id"" is missing');
+    await follow(page, "Show the plants");
+    await waitForHeading(page, "Plants");
+    await waitForText(page, "From a file");
+    expect(new URL(page.url()).searchParams.get("token")).toBe("ops");
   });
 
   test("that a spreadsheet saved shows its first rows, and sends nothing before it is started", async () => {
@@ -89,14 +92,12 @@ describe("importing a file", () => {
     expect(await tallyOf(page)).toEqual(["3", "0", "1"]);
     expect(find(1191n)).toMatchObject({ name: "Árbol; viejo", tag: "indoor" });
     expect(await download(page, "Download refused rows")).toBe("id;name;tag\nx;Elm;\n");
-    await follow(page, "Audit");
-    await waitForText(page, "imported sheet.csv.gz: 3 created, 0 already stored, 1 refused");
-    // Without a question, since it has ended.
-    await press(page, "Sign out");
-    await signIn(page, session.secret);
-    await follow(page, "Import");
-    await page.locator("input[type=file]").waitFor();
-    expect(await page.getByText("sheet.csv.gz").count()).toBe(0);
+    const [end] = await lastAudited(session.service, 1);
+    expect(end).toMatchObject({
+      action: "import.finished",
+      subject: "sheet.csv.gz",
+      detail: "3 created, 0 already stored, 1 refused",
+    });
   });
 
   test("does not hold up a service that stops", async () => {
@@ -130,7 +131,7 @@ describe("an import that is running", () => {
     return ['{"name": "No id"}', ...rows].join("\n");
   }
 
-  /** Starts one, whose last row waits for an answer until `answer` is called. */
+  /** Starts one, whose last row waits for an answer. */
   async function startEndless(name: string, firstId: number) {
     const { secret } = await mintToken(session.service, { name, scopes: ["operator", "plants:create"] });
     const page = await open("/import", { token: secret });
@@ -141,75 +142,42 @@ describe("an import that is running", () => {
     await choose(page, name, rowsFrom(firstId));
     await press(page, "Start import");
     await page.getByText("1,000 rows").waitFor();
-    return { page, answer: () => page.unrouteAll({ behavior: "ignoreErrors" }) };
+    return { page };
   }
 
-  const titleOf = (page: Page) => page.locator("#run-title").textContent();
-
-  test("goes on while the user looks at other pages, and is stopped, resumed and left", async () => {
+  test("goes on while the user looks at other pages, and is stopped, continued, and ended by signing out", async () => {
     const { page } = await startEndless("long.ndjson", 10_000);
     await follow(page, "Tokens");
     await waitForHeading(page, "Tokens");
     await page.getByRole("link", { name: /^Importing \d+%$/ }).click();
     await waitForHeading(page, "Importing: long.ndjson");
-    await press(page, "Sign out");
-    await press(page, "Stay signed in");
-    await page.getByRole("dialog").waitFor({ state: "detached" });
-    expect(await titleOf(page)).toBe("Importing: long.ndjson");
     await press(page, "Stop");
     await waitForHeading(page, "Stopped: long.ndjson");
-    await press(page, "Resume");
+    await press(page, "Continue");
     await waitForHeading(page, "Importing: long.ndjson");
-    await press(page, "Sign out");
     const aborted = page.waitForEvent("requestfailed", (request) => request.url().includes("/api/imports"));
-    await page.getByRole("dialog").getByRole("button", { name: "Sign out" }).click();
+    await press(page, "Sign out");
     await aborted;
     await signIn(page, session.secret);
-    await press(page, "Resume");
-    await waitForHeading(page, "Importing: long.ndjson");
+    await page.locator("input[type=file]").waitFor();
+    expect(await page.getByText("long.ndjson").count()).toBe(0);
   });
 
-  test("is resumed in the next session after its token was revoked", async () => {
-    const { page, answer } = await startEndless("revoked.ndjson", 20_000);
-    await follow(page, "Tokens");
-    await press(page, "Revoke revoked.ndjson");
-    await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
-    await waitForText(page, "This token has expired or was revoked");
-    await answer();
-    await signIn(page, session.secret);
-    await follow(page, "Import");
-    await press(page, "Resume");
-    await waitForHeading(page, "Done: revoked.ndjson");
+  test("that fails says what was stored, and can be continued", async () => {
+    const { page } = await startEndless("failing.ndjson", 20_000);
+    await press(page, "Stop");
+    await page.unrouteAll({ behavior: "ignoreErrors" });
+    const error = { error: 40301, message: "The token lacks the scope plants:create." };
+    await page.route("**/api/imports", (route) => route.fulfill({ status: 403, json: error }));
+    await press(page, "Continue");
+    await waitForHeading(page, "Failed: failing.ndjson");
+    const stored = "999 rows of the file are stored, and stored once if you import it again.";
+    await waitForText(page, `${error.message} ${stored}`);
+    await page.unrouteAll({ behavior: "ignoreErrors" });
+    await press(page, "Continue");
+    await waitForHeading(page, "Done: failing.ndjson");
     expect(await tallyOf(page)).toEqual(["1,000", "0", "1"]);
-    expect((await download(page, "Download report")).trim().split("\r\n")).toHaveLength(1002);
+    const ends = (await lastAudited(session.service, 3)).map(({ action }) => action);
+    expect(ends).toEqual(["import.stopped", "import.failed", "import.finished"]);
   });
-});
-
-test("a chosen file that is only checked is not sent, until its import is started or another one is chosen", async () => {
-  const rows = ['{"id": 2101, "name": "Fern"}', '{"name": "No id"}', "{", '{"name": "Nor here"}'];
-  const { page, sent } = await openImport();
-  await choose(page, "checked.ndjson", rows.join("\n"));
-  await press(page, "Check only");
-  await waitForHeading(page, "Checked: checked.ndjson");
-  expect(await tallyOf(page)).toEqual(["1", "3"]);
-  expect(await summariesOf(page)).toEqual([
-    '2 rows Field "id" is missing; expected an integer. error 40010',
-    "1 row The row is not valid JSON: expected a name or } but the row ends. error 40002",
-  ]);
-  expect(await download(page, "Download refused rows")).toBe(`${rows.slice(1).join("\n")}\n`);
-  await follow(page, "Tokens");
-  await follow(page, "Import");
-  await waitForHeading(page, "Checked: checked.ndjson");
-  expect(sent).toEqual([]);
-  expect(find(2101n)).toBeUndefined();
-  await press(page, "Start import");
-  await waitForHeading(page, "Done: checked.ndjson");
-  expect(find(2101n)?.name).toBe("Fern");
-
-  await choose(page, "forgotten.ndjson", rows.join("\n"));
-  await press(page, "Check only");
-  await waitForHeading(page, "Checked: forgotten.ndjson");
-  await press(page, "Choose another file");
-  await waitForHeading(page, "Done: checked.ndjson");
-  expect(await page.getByText("forgotten.ndjson").count()).toBe(0);
 });

@@ -24,12 +24,20 @@ export async function importWith(
     async upload<Answer>(path: string, values: object, body: Blob) {
       const lines = (await body.text()).split("\n").slice(0, -1);
       sent.push({ path: urlOf(path, { ...values }), lines });
-      return { outcomes: service(lines) } as Answer;
+      return { startedAt: "2026-11-17T12:00:00.000Z", outcomes: service(lines) } as Answer;
     },
   });
-  const run = new ImportRun(new File([content], name), api, 1000);
-  await eventually(() => run.state !== "running");
+  const run = await chooseFile(name, content, api);
+  run.start();
+  await eventually(() => !run.isSending);
   return { run, sent, finished };
+}
+
+/** The run of a file whose first part has been read. */
+export async function chooseFile(name: string, content: string, api = unansweredApi): Promise<ImportRun> {
+  const run = new ImportRun(new File([content], name), api, 1000);
+  await eventually(() => run.state !== "reading");
+  return run;
 }
 
 export const createAll = (lines: string[]) => lines.map((): LineOutcome => "created");
@@ -37,5 +45,8 @@ export const createAll = (lines: string[]) => lines.map((): LineOutcome => "crea
 /** An API that never answers a request, which can be aborted. */
 export const unansweredApi = fake<OperatorApi>({
   upload: <Answer>(_path: string, _values: object, _body: Blob, signal: AbortSignal) =>
-    new Promise<Answer>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
+    new Promise<Answer>((_, reject) => {
+      if (signal.aborted) reject(signal.reason);
+      signal.addEventListener("abort", () => reject(signal.reason));
+    }),
 });

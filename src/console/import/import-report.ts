@@ -1,5 +1,4 @@
 import type { Bytes } from "../../files/bytes.ts";
-import { safeCell } from "../../files/formula-escape.ts";
 import { type InputRow, rowProblem } from "../../files/input-row.ts";
 import type { FileFormat } from "../../files/read-rows.ts";
 import type { LineOutcome, RefusedLineJson } from "../../operator/responses.ts";
@@ -34,11 +33,11 @@ const rowSeparator = ",\n";
 /** What became of a row; an error without a number if it could not be sent. */
 export type ReportedOutcome =
   | LineOutcome
-  /** It was only checked. */
+  /** Of a row that was only checked. */
   | "valid"
   | (Omit<RefusedLineJson, "error"> & { readonly error: number | undefined });
 
-/** The outcome of every row, in the order of the file, and the refused rows themselves. */
+/** How many rows had which outcome, and the refused rows themselves. */
 export class ImportReport {
   created = 0;
   replayed = 0;
@@ -48,7 +47,6 @@ export class ImportReport {
   format: FileFormat = "ndjson";
   readonly #name: string;
   /** Blobs, which the browser may keep on disk. */
-  readonly #lines: Blob[] = [];
   readonly #refusedRows: Blob[] = [];
   readonly #groups = new Map<string, RefusalGroup>();
 
@@ -76,22 +74,21 @@ export class ImportReport {
    */
   add(rows: readonly InputRow[], outcomes: readonly ReportedOutcome[]): number {
     const nextOutcome = outcomes.values();
-    const lines: string[] = [];
+    let added = 0;
     const refusedRows: (Bytes | string)[] = [];
     for (const row of rows) {
       const position = row.element ?? row.line;
       const outcome =
         row.problem === undefined ? nextOutcome.next().value : { error: undefined, ...row.problem };
       if (outcome === undefined) break;
+      added++;
       if (typeof outcome === "string") {
         this[outcome]++;
-        lines.push(`${position},${outcome},,\r\n`);
         continue;
       }
       const { error } = outcome;
       const { message, reason } = rowProblem(outcome, row);
       this.refused++;
-      lines.push(`${position},refused,${error ?? ""},${safeCell(message)}\r\n`);
       if (row.source !== undefined)
         refusedRows.push(row.source, this.format === "json" ? rowSeparator : "\n");
       const group = this.#groupOf(error, reason);
@@ -100,9 +97,8 @@ export class ImportReport {
         group.listed.push({ position, message, excerpt: excerptOf(row.source) });
       }
     }
-    this.#lines.push(new Blob(lines));
     this.#refusedRows.push(new Blob(refusedRows));
-    return lines.length;
+    return added;
   }
 
   /** The refused rows in their original format, to be fixed and imported again. `header` is that of a CSV file. */
@@ -114,12 +110,6 @@ export class ImportReport {
       return { name, blob: new Blob(["[\n", elements, "\n]\n"]) };
     }
     return { name, blob: header === undefined ? rows : new Blob([header, "\n", rows]) };
-  }
-
-  /** The outcome of every row. */
-  reportFile() {
-    const head = `${this.positionUnit},result,error,message\r\n`;
-    return { name: `${this.#name}-report.csv`, blob: new Blob([head, ...this.#lines]) };
   }
 
   #groupOf(error: number | undefined, reason: string): RefusalGroup {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { eventually } from "../../../test/support/eventually.ts";
 import { fake } from "../../../test/support/fake.ts";
-import { createAll, importWith, unansweredApi } from "../../../test/support/import-with.ts";
+import { chooseFile, createAll, importWith, unansweredApi } from "../../../test/support/import-with.ts";
 import type { LineOutcome } from "../../operator/responses.ts";
-import { ApiError, type OperatorApi } from "../api.ts";
-import { ImportRun } from "./import-run.ts";
+import { ApiError } from "../api.ts";
+import { ImportRun, TabImport } from "./import-run.ts";
 
 const temporary = new ApiError("The service is shutting down.", 50303);
 const final = new ApiError("The token lacks the scope plants:create.", 40301);
@@ -12,25 +12,43 @@ const failWith = (error: ApiError) => (): never => {
   throw error;
 };
 
-describe("a check", () => {
-  async function check(name: string, content: string): Promise<ImportRun> {
-    const run = new ImportRun(new File([content], name), undefined, 1000);
-    await eventually(() => run.state !== "running");
-    return run;
-  }
-
-  test("reports every row, without a number if it could not be sent", async () => {
-    const { report } = await check("rows.csv", "id,name\n1,a\n2\n");
-    expect(report.valid).toBe(1);
-    expect(report.groups).toMatchObject([{ error: undefined, count: 1 }]);
-    expect(await report.reportFile().blob.text()).toBe(
-      'line,result,error,message\r\n2,valid,,\r\n3,refused,,"The row has 1 field, but the header has 2."\r\n',
-    );
+describe("the preview of a file", () => {
+  test("has its first rows, and what a check of its first part has found", async () => {
+    const run = await chooseFile("rows.csv", `id,name\n1,a\n2\nx,c\n${"4,d\n".repeat(1500)}`);
+    expect(run.state).toBe("ready");
+    expect(run.source).toBe("CSV");
+    expect(run.firstRows).toMatchObject([{ line: 2 }, { line: 3 }, { line: 4 }]);
+    expect(run.preview).toMatchObject({ rows: 1000, valid: 998, refused: 2 });
+    expect(run.preview.groups).toMatchObject([
+      { error: undefined, count: 1 },
+      { error: 40011, count: 1 },
+    ]);
+    expect(run.isPreviewComplete).toBe(false);
   });
 
-  test("reports no message that a spreadsheet could read as a formula", async () => {
-    const { report } = await check("rows.ndjson", '{"id":";=1+1","name":"a"}\n');
-    expect(await report.reportFile().blob.text()).toContain('the string "";\'=1+1""');
+  test("of a short file has all of it", async () => {
+    const run = await chooseFile("rows.json", '[{"id":1,"name":"a"}]');
+    expect(run.isPreviewComplete).toBe(true);
+    expect(run.bytesDone).toBe(0);
+  });
+
+  test("ends after 256 KiB", async () => {
+    const run = await chooseFile("rows.ndjson", `{"id":1,"name":"${"x".repeat(900)}"}\n`.repeat(500));
+    expect(run.preview.rows).toBe(286);
+  });
+
+  test("of a file that is broken says where, and has the rows before, which can be imported", async () => {
+    const run = await chooseFile("rows.csv", 'id,name\n1,a\n2,5" pot\n');
+    expect(run.firstRows).toHaveLength(1);
+    expect(String(run.error)).toContain("The row that starts on line 3 has a quote inside a field");
+    expect(run.canStart).toBe(true);
+  });
+
+  test("of a file without rows is an error", async () => {
+    const run = await chooseFile("rows.json", "[]");
+    expect(run.state).toBe("failed");
+    expect(String(run.error)).toBe("Error: The file has no rows.");
+    expect(run.canStart).toBe(false);
   });
 });
 
@@ -143,7 +161,9 @@ describe("the end of an import", () => {
     const rows = "id,name\n1,a\n2,b\n3,c\n4,d\nno name\n";
     const { finished } = await importWith("rows.csv", rows, (lines) => outcomes.slice(0, lines.length));
     const path = "/api/imports/finished";
-    expect(finished).toEqual([{ path, file: "rows.csv", created: 2, replayed: 1, refused: 2 }]);
+    expect(finished).toEqual([
+      { path, file: "rows.csv", end: "finished", created: 2, replayed: 1, refused: 2 },
+    ]);
   });
 
   test("is reported again after a temporary error", async () => {
@@ -162,37 +182,72 @@ describe("the end of an import", () => {
     expect(run.report.created).toBe(1);
   });
 
-  test("is not reported if there is none, and an error that ended it leaves it to be resumed", async () => {
+  test("that failed is reported as such, and can be continued", async () => {
+    let requests = 0;
+    const rows = Array.from({ length: 1500 }, (_, id) => `{"id":${id},"name":"a"}`).join("\n");
+    const { run, finished } = await importWith("rows.ndjson", rows, (lines) => {
+      requests++;
+      if (requests === 3) throw final;
+      return createAll(lines);
+    });
+    expect(run.state).toBe("failed");
+    expect(finished).toMatchObject([{ end: "failed", created: 1000 }]);
+    run.start();
+    await eventually(() => run.state === "done");
+    expect(finished).toMatchObject([{}, { end: "finished", created: 1500 }]);
+  });
+
+  test("of a file that is broken is reported, and is final", async () => {
+    const { run, finished } = await importWith("plants.json", "[1, 2", createAll);
+    expect(run.state).toBe("failed");
+    expect(run.canStart).toBe(false);
+    expect(finished).toMatchObject([{ end: "failed", created: 1 }]);
+  });
+
+  test("is not reported if nothing was sent", async () => {
     const failed = await importWith("plants.json", "[1]", failWith(final));
     expect(failed.run.state).toBe("failed");
-    expect(failed.run.canResume).toBe(true);
+    expect(failed.run.canStart).toBe(true);
     expect(failed.sent).toHaveLength(1);
-    const broken = await importWith("plants.json", "[1, 2", createAll);
-    const empty = await importWith("plants.json", "[]", createAll);
-    expect([failed, broken, empty].flatMap(({ finished }) => finished)).toEqual([]);
+    expect(failed.finished).toEqual([]);
   });
 });
 
 test("a file that has changed since it was chosen has to be chosen again", async () => {
   const file = new File(["{}"], "edited.json");
   file.slice = () => fake<Blob>({ arrayBuffer: () => Promise.reject(new Error("unreadable")) });
-  const run = new ImportRun(file, fake<OperatorApi>({}), 1000);
-  await eventually(() => run.state !== "running");
+  const run = new ImportRun(file, unansweredApi, 1000);
+  await eventually(() => run.state === "failed");
   expect(String(run.error)).toBe(
     "Error: edited.json was changed or removed after you chose it. Choose it again.",
   );
-  expect(run.canResume).toBe(false);
+  expect(run.canStart).toBe(false);
 });
 
-test("an import calls back while it is sent, since the time left changes, and when it stops or resumes", async () => {
-  const run = new ImportRun(new File(["{}"], "rows.ndjson"), unansweredApi, 1000);
+test("an import calls back while it is sent, since the time left changes, and when it stops or continues", async () => {
+  const run = await chooseFile("rows.ndjson", "{}");
   const states: string[] = [];
   run.subscribe(() => states.push(run.state));
-  await eventually(() => states.length > 1);
+  run.start();
+  await eventually(() => states.length > 2);
   expect(new Set(states)).toEqual(new Set(["running"]));
   run.stop();
   await eventually(() => states.at(-1) === "stopped");
-  run.resume(unansweredApi);
+  run.start();
   expect(states.at(-1)).toBe("running");
-  run.stop();
+  run.close();
+});
+
+test("the session's import is of one file, and ends with the session", async () => {
+  const imports = new TabImport(unansweredApi);
+  imports.choose(new File(["{}"], "first.ndjson"), 1000);
+  const first = imports.run;
+  await eventually(() => first?.state === "ready");
+  first?.start();
+  expect(imports.isSending).toBe(true);
+  imports.choose(new File(["{}"], "second.ndjson"), 1000);
+  await eventually(() => first?.state === "stopped");
+  expect(imports.run?.file.name).toBe("second.ndjson");
+  imports.forget();
+  expect(imports.run).toBeUndefined();
 });

@@ -9,29 +9,44 @@ import { Observable } from "../observable.ts";
 import { ImportReport, type ReportedOutcome } from "./import-report.ts";
 import { openPlantFile, type PlantFile } from "./plant-file.ts";
 
-export type RunState = "running" | "done" | "stopped" | "failed";
+/**
+ * - `reading`: the first part of the file is being read.
+ * - `ready`: it has been checked, and nothing is sent yet.
+ * - `running`, or `waiting` while the service does not respond.
+ * - `stopped` by the user, `failed`, or `done`.
+ */
+export type ImportState = "reading" | "ready" | "running" | "waiting" | "stopped" | "failed" | "done";
 
 const partRowsMax = 1000;
 // Larger parts are no faster, and take long on a slow network.
 const partBytesMax = 256 * 1024;
+const firstRowsListed = 3;
 const retryMsMin = 500;
 const retryMsMax = 8000;
 // A restart of the service, or an outage of a minute, does not end an import.
 const outageMsMax = 90_000;
+const recordMsMax = 10_000;
 // The service records only the first ones, as many as this, and the end of a name says more.
 const auditedNameCharactersMax = 200;
 // Parts may be done more often, and the time left changes while one is being sent.
 const progressMs = 200;
 
-/** The import of one file: its rows are read here, and sent in parts. Or they are only checked, and none is sent. */
+/** The import of one file. Its first part is read and checked at once; `start` sends that, and then the other parts. */
 export class ImportRun extends Observable {
   readonly file: File;
+  /** What a check of the first part has found. */
+  readonly preview: ImportReport;
+  firstRows: readonly InputRow[] = [];
+  /** Whether the first part is all of the file. */
+  isPreviewComplete = false;
+  /** What became of the rows that were sent. */
   readonly report: ImportReport;
-  readonly isCheck: boolean;
-  state: RunState = "running";
-  /** Why the import failed or is waiting. */
+  state: ImportState = "reading";
+  /** Why the import failed or waits, or the file cannot be read to its end. */
   error: unknown;
-  isWaiting = false;
+  /** When the import started, by the clock that plants have their times from. */
+  startedAt: string | undefined;
+  readonly #api: OperatorApi;
   readonly #rowBytesMax: number;
   /** Undefined until it has been opened. */
   #opened: PlantFile | undefined;
@@ -43,24 +58,24 @@ export class ImportRun extends Observable {
   #bytesRead = 0;
   /** Why nothing after the part can be read. */
   #unreadable: unknown;
-  #isAnnounced = false;
   #abort = new AbortController();
-  /** When the import started or was last resumed, and how much was done then. */
-  #started = { ms: performance.now(), bytes: 0 };
+  #isClosed = false;
+  /** When rows were last started to be sent, and how much was done then, in bytes and in seconds. */
+  #started = { ms: 0, bytes: 0, seconds: 0 };
 
-  /** Starts it. Without an API, the rows are only checked. */
-  constructor(file: File, api: OperatorApi | undefined, rowBytesMax: number) {
+  constructor(file: File, api: OperatorApi, rowBytesMax: number) {
     super();
     this.file = file;
-    this.isCheck = api === undefined;
+    this.preview = new ImportReport(file.name);
     this.report = new ImportReport(file.name);
+    this.#api = api;
     this.#rowBytesMax = rowBytesMax;
-    void this.#run(api);
+    void this.#readFirstPart();
   }
 
-  /** What the file was detected as; undefined before the outcome of its first row. */
+  /** What the file was detected as; undefined until its first row has been read. */
   get source(): string | undefined {
-    return this.report.rows === 0 ? undefined : this.#opened?.describe();
+    return this.preview.rows === 0 ? undefined : this.#opened?.describe();
   }
 
   /** The header of a CSV file. */
@@ -79,68 +94,104 @@ export class ImportRun extends Observable {
     return this.state === "done" ? 1 : this.bytesDone / Math.max(this.file.size, 1);
   }
 
+  /** For how long rows have been sent, without the time between a stop and its continuation. */
+  get seconds(): number {
+    const { ms, seconds } = this.#started;
+    return this.isSending ? seconds + (performance.now() - ms) / 1000 : seconds;
+  }
+
   /** The estimated time to the end; undefined until there is something to estimate it by. */
   get secondsLeft(): number | undefined {
-    const seconds = (performance.now() - this.#started.ms) / 1000;
+    const seconds = this.seconds - this.#started.seconds;
     const bytes = this.bytesDone - this.#started.bytes;
     return bytes > 0 && seconds > 1 ? (seconds / bytes) * (this.file.size - this.bytesDone) : undefined;
   }
 
-  /** Whether the rest of the file may be accepted later. A file that cannot be read has to be fixed, and then chosen again. */
-  get canResume(): boolean {
-    return this.state === "stopped" || (this.state === "failed" && this.error instanceof ApiError);
+  /** Whether rows are being sent. */
+  get isSending(): boolean {
+    return this.state === "running" || this.state === "waiting";
+  }
+
+  /** Whether the rest of the file may be accepted. A file that cannot be read has to be fixed, and then chosen again. */
+  get canStart(): boolean {
+    const isRefused = this.state === "failed" && this.error instanceof ApiError;
+    return this.state === "ready" || this.state === "stopped" || isRefused;
+  }
+
+  /** Sends the rows, or those that are left. */
+  start(): void {
+    if (!this.canStart) return;
+    this.#started = { ms: performance.now(), bytes: this.bytesDone, seconds: this.seconds };
+    this.#abort = new AbortController();
+    this.#enter("running");
+    void this.#sendAll();
   }
 
   stop(): void {
     this.#abort.abort();
   }
 
-  /** Continues where it stopped or failed, even in another session. */
-  resume(api: OperatorApi): void {
-    if (!this.canResume) return;
-    this.#started = { ms: performance.now(), bytes: this.bytesDone };
-    this.#abort = new AbortController();
-    this.state = "running";
-    this.notify();
-    void this.#run(this.isCheck ? undefined : api);
+  /** Stops for good, since another file was chosen or the session has ended. */
+  close(): void {
+    this.#isClosed = true;
+    this.stop();
   }
 
-  async #run(api: OperatorApi | undefined): Promise<void> {
+  #enter(state: ImportState, error?: unknown): void {
+    const { seconds } = this;
+    this.state = state;
+    this.error = error;
+    if (!this.isSending) this.#started.seconds = seconds;
+    this.notify();
+  }
+
+  async #readFirstPart(): Promise<void> {
+    try {
+      this.#opened = await openPlantFile(this.file, this.#rowBytesMax, (bytes) => {
+        this.#bytesRead = bytes;
+      });
+      this.report.format = this.#opened.format;
+      this.preview.format = this.#opened.format;
+      await this.#readPart(this.#opened.rows);
+      if (this.#partRows === 0) throw new Error("The file has no rows.");
+      this.preview.add(this.#part, this.#sendable.map(outcomeOfCheck));
+      this.firstRows = this.#part.slice(0, firstRowsListed);
+      this.#enter("ready", this.#unreadable);
+    } catch (reason) {
+      this.#enter("failed", reason);
+    }
+  }
+
+  async #sendAll(): Promise<void> {
     const progress = setInterval(() => this.notify(), progressMs);
     try {
-      this.#opened ??= await this.#open();
-      while (await this.#readPart(this.#opened.rows)) {
-        const outcomes = api === undefined ? this.#checkPart() : await this.#sendPart(api);
+      while (await this.#readPart(this.#opened?.rows)) {
+        const outcomes = await this.#sendPart();
         this.#part = this.#part.slice(this.report.add(this.#part, outcomes));
-        this.error = undefined;
       }
-      if (api !== undefined) await this.#recordEnd(api);
-      this.state = "done";
+      // Every row has its outcome, so the import is done even if this fails.
+      await this.#untilAnswered(() => this.#recordEnd("finished", this.#abort.signal)).catch(() => {});
+      this.#enter("done");
     } catch (reason) {
-      this.state = this.#abort.signal.aborted ? "stopped" : "failed";
-      this.error = reason;
+      const end = this.#abort.signal.aborted ? "stopped" : "failed";
+      this.#enter(end, reason);
+      if (!this.#isClosed) void this.#recordEnd(end, AbortSignal.timeout(recordMsMax)).catch(() => {});
+    } finally {
+      clearInterval(progress);
     }
-    this.isWaiting = false;
-    clearInterval(progress);
-    this.notify();
-  }
-
-  async #open(): Promise<PlantFile> {
-    const opened = await openPlantFile(this.file, this.#rowBytesMax, (bytes) => {
-      this.#bytesRead = bytes;
-    });
-    this.report.format = opened.format;
-    return opened;
   }
 
   /** Reads the next rows, unless some are left. Returns false at the end of the file. */
-  async #readPart(rows: AsyncGenerator<InputRow, void, void>): Promise<boolean> {
+  async #readPart(rows: PlantFile["rows"] | undefined): Promise<boolean> {
     this.#abort.signal.throwIfAborted();
     if (this.#part.length > 0) return true;
     try {
       for (let bytes = 0; bytes < partBytesMax && this.#part.length < partRowsMax; ) {
-        const { value: row } = await rows.next();
-        if (row === undefined) break;
+        const row = (await rows?.next())?.value;
+        if (row === undefined) {
+          this.isPreviewComplete = this.report.rows === 0;
+          break;
+        }
         this.#part.push(row);
         bytes += row.json.length;
       }
@@ -158,23 +209,33 @@ export class ImportRun extends Observable {
     return this.#part.filter(({ problem }) => problem === undefined);
   }
 
-  #checkPart(): ReportedOutcome[] {
-    return this.#sendable.map(outcomeOfCheck);
-  }
-
   /** Sends the rows of the part. Those that the service had no time for have no outcome. */
-  async #sendPart(api: OperatorApi): Promise<readonly ReportedOutcome[]> {
+  async #sendPart(): Promise<readonly ReportedOutcome[]> {
     const lines = this.#sendable.flatMap(lineOf);
-    return lines.length === 0 ? [] : this.#untilAnswered(() => this.#send(api, lines));
+    return lines.length === 0 ? [] : this.#untilAnswered(() => this.#send(lines));
   }
 
-  /** Records in the audit trail what the import counted. Every row has its outcome, so the import is done even if this fails. */
-  async #recordEnd(api: OperatorApi): Promise<void> {
-    if (!this.#isAnnounced) return;
+  async #send(lines: (Bytes | string)[]): Promise<readonly LineOutcome[]> {
+    // The audit trail has an entry for each file. It has a request of its own, since a part may have to be sent again.
+    const { signal } = this.#abort;
+    if (this.startedAt === undefined) {
+      const started = await this.#api.upload(
+        "/api/imports",
+        { file: this.#auditedName },
+        new Blob([]),
+        signal,
+      );
+      this.startedAt = started.startedAt;
+    }
+    return (await this.#api.upload("/api/imports", {}, new Blob(lines), signal)).outcomes;
+  }
+
+  /** Records in the audit trail how the import ended, and what it counted. */
+  async #recordEnd(end: "finished" | "stopped" | "failed", signal: AbortSignal): Promise<void> {
+    if (this.startedAt === undefined) return;
     const { created, replayed, refused } = this.report;
-    const counts = { file: this.#auditedName, created, replayed, refused };
-    const record = () => api.post("/api/imports/finished", counts, this.#abort.signal);
-    await this.#untilAnswered(record).catch(() => {});
+    const counts = { file: this.#auditedName, end, created, replayed, refused };
+    await this.#api.post("/api/imports/finished", counts, signal);
   }
 
   async #untilAnswered<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
@@ -182,30 +243,51 @@ export class ImportRun extends Observable {
     for (let attempt = 0; ; attempt++) {
       try {
         const answer = await ask();
-        this.isWaiting = false;
+        if (this.state === "waiting") this.#enter("running");
         return answer;
       } catch (reason) {
         const isOver = performance.now() - startedMs > outageMsMax;
         if (this.#abort.signal.aborted || !isRetryableApiError(reason) || isOver) throw reason;
-        this.error = reason;
-        this.isWaiting = true;
+        this.#enter("waiting", reason);
         await sleep(backoffMs(attempt, retryMsMin, retryMsMax), this.#abort.signal);
       }
     }
   }
 
-  async #send(api: OperatorApi, lines: (Bytes | string)[]): Promise<readonly LineOutcome[]> {
-    // The audit trail has an entry for each file. It has a request of its own, since a part may have to be sent again.
-    const { signal } = this.#abort;
-    if (!this.#isAnnounced)
-      await api.upload("/api/imports", { file: this.#auditedName }, new Blob([]), signal);
-    this.#isAnnounced = true;
-    return (await api.upload("/api/imports", {}, new Blob(lines), signal)).outcomes;
-  }
-
   /** The file as the audit trail names it. */
   get #auditedName(): string {
     return this.file.name.slice(-auditedNameCharactersMax).toWellFormed();
+  }
+}
+
+/** The import of this tab, which goes on whatever page is open. It ends with the session. */
+export class TabImport extends Observable {
+  run: ImportRun | undefined;
+  readonly #api: OperatorApi;
+
+  constructor(api: OperatorApi) {
+    super();
+    this.#api = api;
+  }
+
+  get isSending(): boolean {
+    return this.run?.isSending === true;
+  }
+
+  choose(file: File, rowBytesMax: number): void {
+    this.forget();
+    const run = new ImportRun(file, this.#api, rowBytesMax);
+    run.subscribe(() => {
+      if (run === this.run) this.notify();
+    });
+    this.run = run;
+    this.notify();
+  }
+
+  forget(): void {
+    this.run?.close();
+    this.run = undefined;
+    this.notify();
   }
 }
 

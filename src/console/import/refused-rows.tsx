@@ -8,17 +8,18 @@ const messageCharactersMax = 1000;
 
 interface RefusedRowsProps {
   readonly report: ImportReport;
-  /** Whether no more rows are added. Until then nothing moves, so that a group stays where someone is about to click. */
-  readonly isFinal: boolean;
+  readonly title: string;
+  /** Whether more rows may be added. Until then nothing moves, so that a group stays where someone is about to click. */
+  readonly isGrowing?: boolean;
 }
 
 /** The refused rows by their reason, the most frequent first. */
-export function RefusedRows({ report, isFinal }: RefusedRowsProps) {
-  const { groups, refused, positionUnit } = report;
-  const sorted = isFinal ? groups.toSorted((one, other) => other.count - one.count) : groups;
+export function RefusedRows({ report, title, isGrowing }: RefusedRowsProps) {
+  const { groups, positionUnit } = report;
+  const sorted = isGrowing ? groups : groups.toSorted((one, other) => other.count - one.count);
   return (
     <section aria-labelledby="refused-title">
-      <h3 id="refused-title">{formatPlural(refused, "refused row")}, by reason</h3>
+      <h3 id="refused-title">{title}, by reason</h3>
       {sorted.map((group) => (
         <Group
           key={`${group.error} ${group.reason}`}
