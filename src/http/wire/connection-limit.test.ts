@@ -5,8 +5,8 @@ import { emptyResponse, TestWire, testTls, type WireClient } from "../../../test
 import type { ClosedAtLimit } from "../../telemetry/metrics.ts";
 import { minuteMs } from "../../text/duration.ts";
 import { Connection } from "./connection.ts";
-import { ConnectionLimit, type LimitedConnection } from "./connection-limit.ts";
-import { ConnectionState, type StateName, stateTable } from "./connection-state.ts";
+import { ConnectionLimit, type LimitEntry, type LimitedConnection } from "./connection-limit.ts";
+import { type CoarseClock, ConnectionState, type StateName, stateTable } from "./connection-state.ts";
 import type { Head } from "./head.ts";
 
 const attacker = "127.0.0.2";
@@ -134,7 +134,8 @@ test("bodies of one address yield at once where they are more than a quarter of 
   limited.secondsBetween = 0;
   await limited.connectAll(5, "slow", halfABody, attacker);
   await limited.connectAll(4, "newcomer", get("/admit"));
-  expect(await limited.closed(4)).toEqual(["idle 1", "slow 1", "slow 2", "slow 3"]);
+  const closed = await limited.closed(4);
+  expect(closed.map((name) => name.split(" ")[0])).toEqual(["idle", "slow", "slow", "slow"]);
 });
 
 test("of idle connections whose callers are admitted, the one that has been idle longest is closed", async () => {
@@ -206,9 +207,32 @@ test("a limit of one still lets a new client replace an idle one", async () => {
   expect(first.isOpen).toBe(false);
 });
 
-interface Candidate extends LimitedConnection {
+/** A connection as the limit has it, which notes that it was looked at. */
+class Candidate implements LimitedConnection {
   readonly network: string;
-  readonly state: ConnectionState;
+  readonly limitEntry: LimitEntry;
+  readonly own: ConnectionState;
+  readonly looked: Set<Candidate>;
+  readonly close: () => void;
+
+  constructor(
+    limit: ConnectionLimit,
+    network: string,
+    clock: CoarseClock,
+    looked: Set<Candidate>,
+    close: (one: Candidate) => void,
+  ) {
+    this.network = network;
+    this.limitEntry = limit.newEntry(network);
+    this.own = new ConnectionState(stateTable(minuteMs), clock, this.limitEntry.network);
+    this.looked = looked;
+    this.close = () => close(this);
+  }
+
+  get state(): ConnectionState {
+    this.looked.add(this);
+    return this.own;
+  }
 }
 
 // With these, a network has few strangers if it has one.
@@ -218,7 +242,7 @@ const most = { connections: 70, strangers: 17, few: 1 };
 function eligible(all: Candidate[], looked: Candidate[], newcomer: Candidate): Candidate[] {
   const isStranger = ({ limitEntry }: Candidate) => limitEntry.isStranger;
   const waits = (how: string, ms: number) =>
-    longest(others.filter(({ state }) => state.meaning.waits === how && state.lastedMs >= ms));
+    longest(others.filter(({ own }) => own.meaning.waits === how && own.lastedMs >= ms));
   const others = looked.filter((one) => one !== newcomer);
   const strangersOf = (name: string) => all.filter((one) => one.network === name && isStranger(one)).length;
   const worstStranger = (candidates: Candidate[]) => {
@@ -233,14 +257,14 @@ function eligible(all: Candidate[], looked: Candidate[], newcomer: Candidate): C
   };
   if (all.filter(isStranger).length > most.strangers)
     return worstStranger([newcomer, ...others.filter(isStranger)]);
-  const arriving = all.filter(({ state }) => state.meaning.waits === "arriving");
+  const arriving = all.filter(({ own }) => own.meaning.waits === "arriving");
   const crowd = others.filter(
     (one) =>
       arriving.includes(one) &&
       arriving.filter(({ network }) => network === one.network).length > most.strangers,
   );
   const slow = others.filter(
-    (one) => crowd.includes(one) || (arriving.includes(one) && one.state.lastedMs >= 1000),
+    (one) => crowd.includes(one) || (arriving.includes(one) && one.own.lastedMs >= 1000),
   );
   const inOrder = [
     longest(slow),
@@ -252,9 +276,23 @@ function eligible(all: Candidate[], looked: Candidate[], newcomer: Candidate): C
 }
 
 function longest(candidates: Candidate[]): Candidate[] {
-  const ms = Math.max(...candidates.map(({ state }) => state.lastedMs));
-  return candidates.filter(({ state }) => state.lastedMs === ms);
+  const ms = Math.max(...candidates.map(({ own }) => own.lastedMs));
+  return candidates.filter(({ own }) => own.lastedMs === ms);
 }
+
+test("a stranger is found among however many connections that were in use a moment ago", () => {
+  const limit = new ConnectionLimit(10_000, { nowMs: 0 }, { connectionLimitReached() {} });
+  const closed: Candidate[] = [];
+  const open = () => {
+    const one = new Candidate(limit, "a", { nowMs: 0 }, new Set(), (victim) => closed.push(victim));
+    limit.opened(one);
+    return one;
+  };
+  const stranger = open();
+  for (let number = 1; number < 10_000; number++) limit.admitted(open());
+  open();
+  expect(closed).toEqual([stranger]);
+});
 
 test("the connection that is closed is the worst of those looked at, whatever was opened, admitted, denied and closed", () => {
   const change = fc.constantFrom<StateName | "admit" | "deny" | "close">(
@@ -273,10 +311,12 @@ test("the connection that is closed is the worst of those looked at, whatever wa
     atFirst: fc.array(change, { minLength: 1, maxLength: 3 }),
     events: fc.array(event, { minLength: 150, maxLength: 400, size: "max" }),
   });
-  const states = stateTable(minuteMs);
-  let looks: number[] = [];
+  let seed = 0;
   using random = spyOn(Math, "random");
-  random.mockImplementation(() => looks[looks.push((0.618 * looks.length) % 1) - 1] ?? 0);
+  random.mockImplementation(() => {
+    seed += 0.618;
+    return seed % 1;
+  });
   fc.assert(
     fc.property(run, ({ networks, isAdmitted, atFirst, events }) => {
       const clock = { nowMs: 0 };
@@ -285,32 +325,24 @@ test("the connection that is closed is the worst of those looked at, whatever wa
       const apply = (one: Candidate, change: StateName | "admit" | "deny" | "close"): void => {
         if (change === "admit") limit.admitted(one);
         else if (change === "deny") limit.becameStranger(one);
-        else if (change !== "close") one.state.enter(change);
+        else if (change !== "close") one.own.enter(change);
         else {
           open.splice(open.indexOf(one), 1);
-          one.state.enter("closed");
+          one.own.enter("closed");
           limit.closed(one);
         }
       };
       for (const { network, change, which, ms } of events) {
         clock.nowMs += ms;
         const name = String(network % networks);
-        const limitEntry = limit.newEntry(name);
-        const newcomer: Candidate = {
-          network: name,
-          limitEntry,
-          state: new ConnectionState(states, clock, limitEntry.network),
-          close() {
-            const indexes = looks.map((look) => Math.floor(look * open.length));
-            const looked = open.filter(({ limitEntry: { index } }) => indexes.includes(index));
-            expect(eligible(open, looked, open.at(-1) as Candidate)).toContain(this);
-            apply(this, "close");
-          },
-        };
+        const looked = new Set<Candidate>();
+        const newcomer = new Candidate(limit, name, clock, looked, (victim) => {
+          expect(eligible(open, [...looked], newcomer)).toContain(victim);
+          apply(victim, "close");
+        });
         open.push(newcomer);
-        looks = [];
         limit.opened(newcomer);
-        if (newcomer.state.name === "closed") continue;
+        if (newcomer.own.name === "closed") continue;
         if (which / 1000 < isAdmitted) limit.admitted(newcomer);
         apply(newcomer, atFirst[which % atFirst.length] ?? "admit");
         const one = open[which % open.length];

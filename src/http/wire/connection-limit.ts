@@ -37,7 +37,7 @@ const fewOneIn = 16;
 // A head or a body that has been arriving for longer yields to a new connection, and so does a connection that is
 // idle for longer.
 const patienceMs = 1000;
-// So many connections are compared, chosen at random if there are more.
+// So many strangers, and so many others, are compared: chosen at random if there are more.
 const looksMax = 32;
 // Networks without connections are forgotten together once they are most of them, and at least so many.
 const unusedNetworksMin = 64;
@@ -66,9 +66,10 @@ export class ConnectionLimit {
   readonly #fewMax: number;
   readonly #clock: CoarseClock;
   readonly #events: ConnectionLimitEvents;
+  /** The strangers come first. */
   readonly #open: LimitedConnection[] = [];
-  #networks = new Map<string, Network>();
   #strangers = 0;
+  #networks = new Map<string, Network>();
   #strangerEvents = 0;
 
   constructor(connectionsMax: number, clock: CoarseClock, events: ConnectionLimitEvents) {
@@ -102,6 +103,7 @@ export class ConnectionLimit {
     limitEntry.isStranger = false;
     limitEntry.network.strangers--;
     this.#strangers--;
+    this.#swap(limitEntry.index, this.#strangers);
   }
 
   becameStranger({ limitEntry }: LimitedConnection): void {
@@ -110,20 +112,25 @@ export class ConnectionLimit {
     limitEntry.isStranger = true;
     limitEntry.strangerSince = this.#strangerEvents;
     limitEntry.network.strangers++;
+    this.#swap(limitEntry.index, this.#strangers);
     this.#strangers++;
   }
 
   closed(connection: LimitedConnection): void {
-    const { index, network } = connection.limitEntry;
     this.admitted(connection);
-    network.connections--;
-    // The last one takes its place.
-    const last = this.#open.pop();
-    if (last !== undefined && last !== connection) {
-      this.#open[index] = last;
-      last.limitEntry.index = index;
-    }
+    connection.limitEntry.network.connections--;
+    this.#swap(connection.limitEntry.index, this.#open.length - 1);
+    this.#open.pop();
     this.#forgetUnusedNetworks();
+  }
+
+  #swap(index: number, other: number): void {
+    const one = this.#open[index] as LimitedConnection;
+    const two = this.#open[other] as LimitedConnection;
+    this.#open[index] = two;
+    this.#open[other] = one;
+    two.limitEntry.index = index;
+    one.limitEntry.index = other;
   }
 
   /** Not one by one: in JavaScriptCore, a key that is deleted and added a thousand times takes a thousand times as long to find. */
@@ -136,20 +143,26 @@ export class ConnectionLimit {
   #closeWorst(newcomer: LimitedConnection): void {
     let worst = newcomer;
     let highest = this.#hasTooManyStrangers ? this.#rank(newcomer) : newest;
-    const count = this.#open.length;
-    const looks = Math.min(looksMax, count);
-    for (let look = 0; look < looks; look++) {
-      const index = count > looksMax ? Math.floor(Math.random() * count) : look;
-      const connection = this.#open[index] as LimitedConnection;
-      if (connection === newcomer) continue;
-      const rank = this.#rank(connection);
-      if (rank <= highest) continue;
+    const compare = (connection: LimitedConnection): void => {
+      const rank = connection === newcomer ? inUse : this.#rank(connection);
+      if (rank <= highest) return;
       worst = connection;
       highest = rank;
-    }
+    };
+    this.#look(0, this.#strangers, compare);
+    if (!this.#hasTooManyStrangers) this.#look(this.#strangers, this.#open.length, compare);
     const reason = reasons[Math.floor(highest / tierStep)] as ClosedAtLimit;
     worst.close();
     this.#events.connectionLimitReached(reason);
+  }
+
+  /** Looks at some of the connections from one index to another. */
+  #look(start: number, end: number, compare: (connection: LimitedConnection) => void): void {
+    const count = end - start;
+    for (let look = 0; look < Math.min(looksMax, count); look++) {
+      const index = start + (count > looksMax ? Math.floor(Math.random() * count) : look);
+      compare(this.#open[index] as LimitedConnection);
+    }
   }
 
   get #hasTooManyStrangers(): boolean {
