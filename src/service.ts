@@ -79,8 +79,9 @@ export async function startService(
   await refuseAddressInUse(config.listen, "public");
   if (config.operatorListen !== undefined) await refuseAddressInUse(config.operatorListen, "operator");
 
-  // The store: a data file, or PostgreSQL, which may open later.
-  const store = started.use(await openServiceStore(config, events));
+  // The store: a data file, or PostgreSQL, which may open later; and the folder for its backups, if there is one.
+  const backups = configuredBackups(config);
+  const store = started.use(await openServiceStore(config, events, backups));
 
   // The identity provider, if there is one. Nothing is fetched from it yet.
   const identityProvider = config.oidc && {
@@ -142,8 +143,7 @@ export async function startService(
   // Both listeners use the same certificate, so this is logged once.
   warnOfExpiry(publicListener.certificateExpiresAtMs, events);
 
-  // The folder for the console's backups, if there is one.
-  const backups = configuredBackups(config.database, config.backupFolder);
+  // Whether there can be backups, which a folder that does not respond keeps open.
   void backups.folder?.list().then(({ problem }) => {
     if (problem !== undefined) events.backupFolderUnavailable(problem);
   });

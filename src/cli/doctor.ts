@@ -17,7 +17,7 @@ import { readServiceConfig, type StoreConfig } from "../config/read-config.ts";
 import { settingNames } from "../config/settings.ts";
 import { formatAddress, listenProblem, whyNotBound } from "../http/listen-address.ts";
 import { certificateState, readTlsFiles, renewalDays, type TlsPaths } from "../http/tls-files.ts";
-import { refuseGoneStore } from "../storage/open-store.ts";
+import { configuredBackups, refuseGoneStore } from "../storage/open-store.ts";
 import { realDataFile } from "../storage/sqlite/data-file/data-file-path.ts";
 import { hasWriter } from "../storage/sqlite/data-file/writer-lock.ts";
 import { diagnoseDataFile } from "../storage/sqlite/opening/diagnose-data-file.ts";
@@ -240,7 +240,7 @@ export function judgeFsync(timesMs: readonly number[]): Facts {
 }
 
 async function checkDataFile(dataFile: string, backupFolder: string | undefined): Promise<Facts> {
-  await refuseGoneStore(dataFile, backupFolder);
+  await refuseGoneStore(dataFile, configuredBackups({ database: dataFile, backupFolder }));
   const found = diagnoseDataFile(dataFile);
   if (found === undefined)
     return { facts: `${dataFile} does not exist yet, or is empty; the first start creates it` };

@@ -61,10 +61,11 @@ export async function createStore(setting: StoreSetting): Promise<Store> {
 export async function openServiceStore(
   setting: StoreSetting,
   events: OpeningEvents & StoreEvents,
+  backups: ConfiguredBackups = configuredBackups(setting),
 ): Promise<Store> {
-  const { database, backupFolder } = setting;
+  const { database } = setting;
   if (!isDatabaseUrl(database)) {
-    await refuseGoneStore(database, backupFolder);
+    await refuseGoneStore(database, backups);
     return new SqliteStore(database, events);
   }
   const { PostgresStore } = await loadPostgres();
@@ -108,7 +109,10 @@ export async function openForReading(
 }
 
 /** The folder with the backups of a store; or why there is none. */
-export function configuredBackups(database: string, folderPath: string | undefined): ConfiguredBackups {
+export function configuredBackups({
+  database,
+  backupFolder: folderPath,
+}: Pick<StoreSetting, "database" | "backupFolder">): ConfiguredBackups {
   if (isDatabaseUrl(database))
     return {
       folder: undefined,
@@ -127,12 +131,12 @@ export async function openTokens(
   setting: StoreSetting,
   { mayCreate }: { readonly mayCreate: boolean },
 ): Promise<Pick<Store, "tokens"> & AsyncDisposable> {
-  const { database, backupFolder } = setting;
+  const { database } = setting;
   if (isDatabaseUrl(database)) {
     const { PostgresStore } = await loadPostgres();
     return PostgresStore.open(database, setting, mayCreate ? "create" : "none");
   }
-  if (mayCreate) await refuseGoneStore(database, backupFolder);
+  if (mayCreate) await refuseGoneStore(database, configuredBackups(setting));
   return openTokenFile(database, { mayCreate });
 }
 
@@ -140,14 +144,14 @@ export async function openTokens(
  * A store that has backups is not begun again where its data file is missing: mostly its disk is not mounted.
  * @throws Problem there are backups of it in the folder.
  */
-export async function refuseGoneStore(database: string, backupFolder: string | undefined): Promise<void> {
+export async function refuseGoneStore(database: string, { folder }: ConfiguredBackups): Promise<void> {
   const path = realDataFile(database);
-  if (backupFolder === undefined || fileSize(path) > 0) return;
+  if (folder === undefined || fileSize(path) > 0) return;
   const late = sleep(backupFolderMsMax, undefined, { ref: false });
-  const listed = await Promise.race([new BackupFolder(database, resolve(backupFolder)).list(), late]);
+  const listed = await Promise.race([folder.list(), late]);
   const newest = listed?.backups[0];
   if (newest === undefined) return;
-  const backup = join(resolve(backupFolder), newest.name);
+  const backup = join(folder.folderPath, newest.name);
   throw new Problem(
     `There is no data file at ${path}, but ${backup} is a backup of one. Is its disk mounted? If it is gone: \`plant-store restore ${backup} --database ${path}\`. To begin an empty store, choose another name or another backup folder.`,
   );

@@ -39,14 +39,14 @@ export interface CompletedBackup {
  * names are never touched.
  */
 export class BackupFolder implements DatedBackups {
-  /** The look at each folder that has not ended. In one that hangs, each would hold one of the few threads that fsyncs need too. */
-  static readonly #looks = new Map<string, Promise<void>>();
   readonly folderPath: string;
   /** The path of the data file, as --database names it. */
   readonly databasePath: string;
   readonly #names: BackupNames;
   /** How many backups run on request. */
   #running = 0;
+  /** The look at the folder that has not ended. In one that hangs, each would hold one of the few threads that fsyncs need too. */
+  #looking: Promise<void> | undefined;
 
   constructor(databasePath: string, folderPath: string) {
     this.folderPath = folderPath;
@@ -145,10 +145,10 @@ export class BackupFolder implements DatedBackups {
   }
 
   #refuseMissingFolder(): Promise<void> {
-    const looks = BackupFolder.#looks;
-    const look = looks.get(this.folderPath) ?? this.#look().finally(() => looks.delete(this.folderPath));
-    looks.set(this.folderPath, look);
-    return look;
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = undefined;
+    });
+    return this.#looking;
   }
 
   async #look(): Promise<void> {

@@ -42,7 +42,7 @@ export function partialFile(path: string): string {
 }
 
 /** Whether a file of this name is a copy of one with such a name that is not complete. */
-export function isPartialOf(name: string, isName: (name: string) => boolean): boolean {
+function isPartialOf(name: string, isName: (name: string) => boolean): boolean {
   const at = name.lastIndexOf(partialEnding);
   return at > 0 && isName(name.slice(0, at));
 }

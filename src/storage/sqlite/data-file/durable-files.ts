@@ -92,7 +92,7 @@ export function syncWal(path: string): void {
 }
 
 /** Gives a file that this process has just created to another owner, if it is root's. Otherwise the service could not open it. */
-export function giveFileTo({ uid, gid }: { readonly uid: number; readonly gid: number }, file: number): void {
+function giveFileTo({ uid, gid }: { readonly uid: number; readonly gid: number }, file: number): void {
   if (fstatSync(file).uid !== 0) return;
   try {
     fchownSync(file, uid, gid);
@@ -145,7 +145,7 @@ export function refuseEndless(found: Stats, path: string): void {
 }
 
 /** Creates a file for the owner of its folder and opens it for writing. Exclusive, which follows no symbolic link. */
-export function openNew(path: string): number {
+function openNew(path: string): number {
   const file = openSync(path, "wx", fileMode);
   try {
     giveFileTo(statSync(dirname(path)), file);
