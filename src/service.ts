@@ -143,7 +143,7 @@ export async function startService(
   // Both listeners use the same certificate, so this is logged once.
   warnOfExpiry(publicListener.certificateExpiresAtMs, events);
 
-  // Whether there can be backups, which a folder that does not respond keeps open.
+  // A folder that cannot be used is logged. Nobody waits for one that does not respond.
   void backups.folder?.list().then(({ problem }) => {
     if (problem !== undefined) events.backupFolderUnavailable(problem);
   });
