@@ -76,7 +76,7 @@ export function required<Value>(parse: Parser<Value>): Field<Value, string> {
 }
 
 /**
- * Reads the parameters of a query, and the one in the path. One that is sent twice, or that is not known, is an error.
+ * Reads the parameters of a query, and the one in the path.
  * @throws Refusal
  */
 export function readQuery<Accepted extends Parameters>(
@@ -84,18 +84,14 @@ export function readQuery<Accepted extends Parameters>(
   accepted: Accepted,
   inPath: Readonly<Record<string, string>> = {},
 ): Values<Accepted> {
-  const known = Object.keys(accepted).filter((name) => inPath[name] === undefined);
-  for (const name of new Set(query.keys())) {
-    if (!known.includes(name))
-      throw wrongParameter(`There is no parameter ${quotedName(name)} here; expected ${known.join(", ")}.`);
-    if (query.getAll(name).length > 1) throw wrongParameter(`Parameter "${name}" is sent more than once.`);
-  }
-  return readValues("Parameter", accepted, { ...Object.fromEntries(query), ...inPath });
+  for (const name of query.keys())
+    if (query.getAll(name).length > 1)
+      throw wrongParameter(`Parameter ${quotedName(name)} is sent more than once.`);
+  return readValues("Parameter", accepted, inPath, new Map(query));
 }
 
 /**
- * Reads the fields of the request's body, a JSON object with only known members, and the parameter in the path; no body counts as an
- * empty object. A misspelled member must not count as absent: `expires` would make a token that never expires.
+ * Reads the fields of the request's body, a JSON object, and the parameter in the path; no body counts as an empty object.
  * @throws Refusal
  */
 export async function readFields<Accepted extends Parameters>(
@@ -106,25 +102,29 @@ export async function readFields<Accepted extends Parameters>(
   const body = await exchange.receiveBody();
   const members = body.length === 0 ? new Map<string, unknown>() : parseMembers(body);
   if (members instanceof PlantRefusal) throw new Refusal(members.kind, members.message);
-  const known = Object.keys(accepted).filter((name) => inPath[name] === undefined);
-  for (const name of members.keys()) {
-    if (known.includes(name)) continue;
-    const expected = known.length === 0 ? "no fields are expected" : `expected ${known.join(", ")}`;
-    throw wrongParameter(`There is no field ${quotedName(name)} here; ${expected}.`);
-  }
-  return readValues("Field", accepted, { ...Object.fromEntries(members), ...inPath });
+  return readValues("Field", accepted, inPath, members);
 }
 
+/** A misspelled name must not count as absent: `expires` would make a token that never expires. */
 function readValues<Accepted extends Parameters>(
   noun: "Parameter" | "Field",
   accepted: Accepted,
-  sent: Readonly<Record<string, unknown>>,
+  inPath: Readonly<Record<string, string>>,
+  sent: ReadonlyMap<string, unknown>,
 ): Values<Accepted> {
+  const known = Object.keys(accepted).filter((name) => inPath[name] === undefined);
+  const unknown = sent.keys().find((name) => !known.includes(name));
+  if (unknown !== undefined) {
+    const one = noun.toLowerCase();
+    const expected = known.length === 0 ? `no ${one}s are expected` : `expected ${known.join(", ")}`;
+    throw wrongParameter(`There is no ${one} ${quotedName(unknown)} here; ${expected}.`);
+  }
   const values = Object.entries(accepted).map(([name, parameter]) => {
+    const value = inPath[name] ?? sent.get(name);
     try {
-      return [name, readValue(parameter, sent[name])];
+      return [name, readValue(parameter, value)];
     } catch (error) {
-      throw error instanceof InvalidValue ? invalidParameter(`${noun} "${name}"`, error, sent[name]) : error;
+      throw error instanceof InvalidValue ? invalidParameter(`${noun} "${name}"`, error, value) : error;
     }
   });
   return Object.fromEntries(values);
