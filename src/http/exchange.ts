@@ -6,7 +6,6 @@ import type { Events } from "../telemetry/events.ts";
 import type { ListenerName, RequestOutcome } from "../telemetry/metrics.ts";
 import type { ClientAddresses } from "./client-address.ts";
 import type { Cors } from "./cors.ts";
-import type { DelayedReplies } from "./delayed-replies.ts";
 import { catalogue, recordedMessage } from "./error-catalogue.ts";
 import { type LoggedRequests, requestFields, requestIdFields } from "./log-fields.ts";
 import { denial, Refusal } from "./refusal.ts";
@@ -14,7 +13,7 @@ import { type Pieces, type Refused, type Reply, refuse } from "./reply.ts";
 import type { RequestIds } from "./request-ids.ts";
 import type { ResponseDate } from "./response-date.ts";
 import { formatHead } from "./response-head.ts";
-import type { OpenStreams, StreamedResponse } from "./streaming.ts";
+import type { OpenResponses, StreamedResponse } from "./streaming.ts";
 import type { BodyReceiver } from "./wire/body.ts";
 import type { Connection } from "./wire/connection.ts";
 import type { Head } from "./wire/head.ts";
@@ -29,8 +28,7 @@ export interface SharedByExchanges {
   readonly date: ResponseDate;
   readonly requestIds: RequestIds;
   readonly addresses: ClientAddresses;
-  readonly streams: OpenStreams;
-  readonly delayed: DelayedReplies;
+  readonly responses: OpenResponses;
   /** Undefined if no other origin may call. */
   readonly cors: Cors | undefined;
   readonly secretPaths: readonly SecretPath[];
@@ -253,7 +251,7 @@ export class Exchange implements BodyReceiver {
 
   /** Sends the response after that time, or at once when the listener drains. Never if the client goes before. */
   sendLater(reply: Reply, delayMs: number): void {
-    this.#shared.delayed.add(this.#connection, delayMs, () => {
+    this.#shared.responses.delay(this.#connection, delayMs, () => {
       try {
         this.send(reply);
       } catch (error) {
@@ -291,7 +289,7 @@ export class Exchange implements BodyReceiver {
    * @throws Refusal once the drain has begun.
    */
   refuseWhileDraining(): void {
-    if (!this.#shared.streams.isDraining) return;
+    if (!this.#shared.responses.isDraining) return;
     this.#connection.closeAfterResponse();
     throw new Refusal("closing");
   }
@@ -330,7 +328,7 @@ export class Exchange implements BodyReceiver {
     const head = this.#begin(reply, isChunked ? "Transfer-Encoding: chunked" : undefined);
     if (this.method === "HEAD") return this.#connection.send(head, head.length);
     const mayContinue = async () => (await this.recheck()) === undefined;
-    this.#stream = this.#shared.streams.start(this.#connection, isChunked, mayContinue);
+    this.#stream = this.#shared.responses.startStream(this.#connection, isChunked, mayContinue);
     this.#connection.stream(head, this.#stream);
     this.#stream.writeAll(pieces).catch((error) => this.fail(error));
   }

@@ -6,7 +6,6 @@ import type { Events } from "../telemetry/events.ts";
 import type { ListenerName } from "../telemetry/metrics.ts";
 import { ClientAddresses } from "./client-address.ts";
 import { Cors } from "./cors.ts";
-import { DelayedReplies } from "./delayed-replies.ts";
 import { Exchange, type SharedByExchanges } from "./exchange.ts";
 import { healthRoutes, type Readiness } from "./health.ts";
 import { formatAddress, listenProblem, reachableUrl } from "./listen-address.ts";
@@ -16,7 +15,7 @@ import { page, type Reply, refuse } from "./reply.ts";
 import { RequestIds } from "./request-ids.ts";
 import { ResponseDate } from "./response-date.ts";
 import { type HandlerResult, type Route, Router, type RouterOptions, secretPathsOf } from "./route.ts";
-import { OpenStreams } from "./streaming.ts";
+import { OpenResponses } from "./streaming.ts";
 import { readTlsFiles, type TlsPaths } from "./tls-files.ts";
 import type { Connection, RequestHandler } from "./wire/connection.ts";
 import { ExpectationFailed, type Head } from "./wire/head.ts";
@@ -96,8 +95,7 @@ export class Listener implements RequestHandler, AsyncDisposable {
       date: new ResponseDate(),
       requestIds: new RequestIds(),
       addresses: new ClientAddresses(settings.trustedProxies),
-      streams: new OpenStreams(),
-      delayed: new DelayedReplies(),
+      responses: new OpenResponses(),
       cors: corsOrigins.length === 0 ? undefined : new Cors(corsOrigins),
       secretPaths: secretPathsOf(routes, kind.basePath),
     };
@@ -169,10 +167,9 @@ export class Listener implements RequestHandler, AsyncDisposable {
    * timeout. True if no request was aborted.
    */
   drain(timeoutMs: number): Promise<boolean> {
-    this.#shared.streams.drain();
     const drained = this.#server.drain(timeoutMs);
-    // Their heads say that the connection closes.
-    this.#shared.delayed.drain();
+    // After that, since their heads say that the connection closes.
+    this.#shared.responses.drain();
     return drained;
   }
 

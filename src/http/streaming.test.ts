@@ -1,18 +1,18 @@
 import { expect, test } from "bun:test";
 import { eventually } from "../../test/support/eventually.ts";
 import { emptyResponse, TestWire } from "../../test/support/wire.ts";
-import { OpenStreams } from "./streaming.ts";
+import { OpenResponses } from "./streaming.ts";
 
 const pieceCharacters = 256 * 1024;
 const request = "GET /stream HTTP/1.1\r\nHost: h\r\n\r\n";
 
 /** A server whose `/stream` is sent piece by piece, and one client of it. */
 async function connected(pieces: number) {
-  const streams = new OpenStreams();
+  const streams = new OpenResponses();
   const seen = { pieces: 0, isWaiting: false, hasEnded: false, isAllowed: true };
   const wire = new TestWire(async (connection, { path, isHttp11 }) => {
     if (path !== "/stream") return connection.send(emptyResponse, emptyResponse.length);
-    const stream = streams.start(connection, isHttp11, async () => seen.isAllowed);
+    const stream = streams.startStream(connection, isHttp11, async () => seen.isAllowed);
     connection.stream("HTTP/1.1 200 OK\r\n\r\n", stream);
     for (; seen.pieces < pieces && stream.isOpen; seen.pieces++) {
       seen.isWaiting = true;

@@ -82,10 +82,14 @@ export class StreamedResponse implements StreamOwner {
   }
 }
 
-/** The streamed responses of a listener. Those whose token is revoked or has expired are aborted. */
-export class OpenStreams {
+/**
+ * The responses of a listener that are not sent at once: streams, each of which is aborted once its token is revoked or has expired,
+ * and those that are sent after a time. A drain aborts the first, and sends the others.
+ */
+export class OpenResponses {
   /** Each stream, and whether its caller may still read it. */
   readonly #streams = new Map<StreamedResponse, () => Promise<boolean>>();
+  readonly #delayed = new Set<DelayedResponse>();
   #isDraining = false;
   #timer: NodeJS.Timeout | undefined;
 
@@ -94,16 +98,29 @@ export class OpenStreams {
     return this.#isDraining;
   }
 
-  start(connection: Connection, isChunked: boolean, mayContinue: () => Promise<boolean>): StreamedResponse {
+  startStream(
+    connection: Connection,
+    isChunked: boolean,
+    mayContinue: () => Promise<boolean>,
+  ): StreamedResponse {
     const stream = new StreamedResponse(connection, isChunked, () => this.#remove(stream));
     this.#streams.set(stream, mayContinue);
     this.#timer ??= setInterval(() => this.#check(), checkEveryMs);
     return stream;
   }
 
+  /** `send` must not throw. It is not called if the client goes before. */
+  delay(connection: Connection, delayMs: number, send: () => void): void {
+    if (this.#isDraining) return send();
+    const delayed = new DelayedResponse(delayMs, send, () => this.#delayed.delete(delayed));
+    this.#delayed.add(delayed);
+    connection.respondLater(delayed);
+  }
+
   drain(): void {
     this.#isDraining = true;
     for (const stream of this.#streams.keys()) stream.abort();
+    for (const delayed of this.#delayed) delayed.sendNow();
   }
 
   #check(): void {
@@ -118,5 +135,32 @@ export class OpenStreams {
     if (this.#streams.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
+  }
+}
+
+/** A response that waits for its time. */
+class DelayedResponse implements StreamOwner {
+  readonly #send: () => void;
+  readonly #onEnd: () => void;
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(delayMs: number, send: () => void, onEnd: () => void) {
+    this.#send = send;
+    this.#onEnd = onEnd;
+    this.#timer = setTimeout(() => this.sendNow(), delayMs);
+  }
+
+  sendNow(): void {
+    this.closed();
+    this.#send();
+  }
+
+  /** Called by the connection. Nothing of the response has been written, so there is nothing to write on. */
+  writable(): void {}
+
+  /** Called by the connection. */
+  closed(): void {
+    clearTimeout(this.#timer);
+    this.#onEnd();
   }
 }
