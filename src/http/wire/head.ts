@@ -157,14 +157,15 @@ export function findFaultSoFar(bytes: Uint8Array, from: number): WireFault | und
 function parseRequestLine(line: string): RequestLine | WireFault {
   const match = requestLine.exec(line);
   if (match === null) return notHttpFault("the request line is not METHOD TARGET HTTP/1.1");
-  const [, method = "", target = "", minor] = match;
+  const method = match[1] as string;
+  const target = match[2] as string;
   const absolute = target.startsWith("/") ? null : hostOfTarget.exec(target);
   const origin = absolute === null ? target : target.slice(absolute[0].length);
   const mark = origin.indexOf("?");
   const path = mark < 0 ? origin : origin.slice(0, mark);
   return {
     method,
-    isHttp11: minor === "1",
+    isHttp11: match[3] === "1",
     // An absolute target without a path means that of the root (RFC 9112, 3.2.1).
     path: path === "" && absolute !== null ? "/" : path,
     query: mark < 0 ? "" : origin.slice(mark + 1),
