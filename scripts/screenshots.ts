@@ -70,9 +70,9 @@ async function takeLooks({ page, take }: Camera): Promise<void> {
   await page.setViewportSize({ width: 1280, height: overviewPx });
   await take("overview", "/", ".latest a", () => page.getByRole("button", { name: "7 d" }).click());
   await page.setViewportSize({ width: 1280, height: 800 });
-  await take("plants", "/plants?name=rosa", ".rows .row");
-  await take("plant", "/plants", ".rows .row", async () => {
-    await page.locator(".rows .cell-name a").nth(3).click();
+  await take("plants", "/plants?name=rosa", ".plants-table");
+  await take("plant", "/plants", ".plants-table", async () => {
+    await page.locator(".plants-table th a").nth(3).click();
     await page.locator(".facts").waitFor();
   });
   await take("tokens", "/tokens", ".tokens");

@@ -9,29 +9,34 @@ import { EmptyState } from "./parts/content-states.tsx";
 import { CrashBoundary } from "./parts/crash-boundary.tsx";
 import { Link } from "./parts/link.tsx";
 import { PageHead } from "./parts/page-head.tsx";
-import { plantIdOf } from "./plants/plants-address.ts";
-import { PlantsPage } from "./plants/plants-page.tsx";
+import { PlantsPage, plantIdOf } from "./plants/plants-page.tsx";
 import { RefusedPage } from "./refused/refused-page.tsx";
-import { createScope, type Scope } from "./session.ts";
+import type { Scope } from "./session.ts";
 import { SignIn } from "./sign-in/sign-in.tsx";
 import { SystemPage } from "./system/system-page.tsx";
 import { SecretOnce } from "./tokens/token-dialogs.tsx";
 import { TokensPage } from "./tokens/tokens-page.tsx";
 
-interface PageEntry extends PageLink {
-  readonly scope: Scope;
+interface Entry extends PageLink {
+  /** A page is hidden from tokens that lack one of its scopes. */
+  readonly scopes: readonly Scope[];
   readonly Page: () => JSX.Element;
 }
 
-/** Every page, in the order of the navigation. */
-const pages: readonly PageEntry[] = [
-  { href: "/", name: "Overview", icon: "overview", scope: "operator:read", Page: OverviewPage },
-  { href: "/plants", name: "Plants", icon: "plants", scope: "plants:read", Page: PlantsPage },
-  { href: "/import", name: "Import", icon: "import", scope: createScope, Page: ImportPage },
-  { href: "/tokens", name: "Tokens", icon: "tokens", scope: "operator", Page: TokensPage },
-  { href: "/refused", name: "Refused", icon: "refused", scope: "operator", Page: RefusedPage },
-  { href: "/audit", name: "Audit", icon: "audit", scope: "operator", Page: AuditPage },
-  { href: "/system", name: "System", icon: "system", scope: "operator", Page: SystemPage },
+/** The entries of the navigation. */
+const entries: readonly Entry[] = [
+  { href: "/", name: "Overview", icon: "overview", scopes: ["operator:read"], Page: OverviewPage },
+  { href: "/plants", name: "Plants", icon: "plants", scopes: ["plants:read"], Page: PlantsPage },
+  { href: "/refused", name: "Refused", icon: "refused", scopes: ["operator"], Page: RefusedPage },
+  { href: "/tokens", name: "Tokens", icon: "tokens", scopes: ["operator"], Page: TokensPage },
+  { href: "/system", name: "System", icon: "system", scopes: ["operator"], Page: SystemPage },
+];
+
+/** Every page. Other pages have a button that leads to those that are not in the navigation. */
+const pages: readonly Omit<Entry, "icon">[] = [
+  ...entries,
+  { href: "/import", name: "Import", scopes: ["plants:create", "operator:read"], Page: ImportPage },
+  { href: "/audit", name: "Audit", scopes: ["operator"], Page: AuditPage },
 ];
 
 /** The sign-in, or the page at the path in the address bar. */
@@ -54,10 +59,18 @@ function SignedIn() {
   // The details of a plant are shown on the page of all plants.
   const pagePath = plantIdOf(path) === undefined ? path : "/plants";
   const page = pages.find(({ href }) => href === (pagePath === "/" ? start : pagePath));
+  const lacking = page?.scopes.find((scope) => !session.may(scope));
   return (
-    <Frame pages={pages.filter(({ scope }) => session.may(scope))} currentPage={page}>
-      <CrashBoundary key={path.split("/")[1]}>
-        {page !== undefined && session.may(page.scope) ? <page.Page /> : <NoPage path={path} page={page} />}
+    <Frame
+      entries={entries.filter(({ scopes }) => scopes.every((scope) => session.may(scope)))}
+      current={page?.href}
+    >
+      <CrashBoundary key={page?.href}>
+        {page !== undefined && lacking === undefined ? (
+          <page.Page />
+        ) : (
+          <NoPage path={path} name={page?.name} lacking={lacking} />
+        )}
       </CrashBoundary>
     </Frame>
   );
@@ -68,16 +81,17 @@ const pathCharactersMax = 60;
 
 interface NoPageProps {
   readonly path: string;
-  /** The page that is there for other tokens. */
-  readonly page: PageEntry | undefined;
+  /** The page that is there for other tokens, and the scope that it needs. */
+  readonly name: string | undefined;
+  readonly lacking: Scope | undefined;
 }
 
 /** What is shown where there is no page, or none for this token. */
-function NoPage({ path, page }: NoPageProps) {
+function NoPage({ path, name, lacking }: NoPageProps) {
   return (
     <>
-      <PageHead title={page?.name ?? "Page not found"} />
-      {page === undefined ? (
+      <PageHead title={name ?? "Page not found"} />
+      {lacking === undefined ? (
         <EmptyState title={`There is nothing at ${shortened(path, pathCharactersMax)}`}>
           <Link class="button" href="/">
             Go to the start
@@ -85,7 +99,7 @@ function NoPage({ path, page }: NoPageProps) {
         </EmptyState>
       ) : (
         <EmptyState title="Your token may not use this page">
-          <p>Sign in with a token that has the scope “{page.scope}”.</p>
+          <p>Sign in with a token that has the scope “{lacking}”.</p>
         </EmptyState>
       )}
     </>

@@ -18,14 +18,14 @@ export interface PageLink {
 
 interface FrameProps {
   /** The pages that the token may use. */
-  readonly pages: readonly PageLink[];
+  readonly entries: readonly PageLink[];
   /** The page that is open; undefined if there is none at the path in the address bar. */
-  readonly currentPage: PageLink | undefined;
+  readonly current: string | undefined;
   readonly children: ComponentChildren;
 }
 
 /** The header of every page: navigation, the account, and whether the service responds. */
-export function Frame({ pages, currentPage, children }: FrameProps) {
+export function Frame({ entries, current, children }: FrameProps) {
   return (
     <div class="frame">
       <a class="skip" href="#main">
@@ -36,13 +36,8 @@ export function Frame({ pages, currentPage, children }: FrameProps) {
           <Leaf /> <span class="label">Plant Store</span>
         </Link>
         <nav aria-label="Pages">
-          {pages.map(({ href, name, icon }) => (
-            <Link
-              key={href}
-              href={href}
-              title={name}
-              aria-current={href === currentPage?.href ? "page" : undefined}
-            >
+          {entries.map(({ href, name, icon }) => (
+            <Link key={href} href={href} title={name} aria-current={href === current ? "page" : undefined}>
               <Icon name={icon} /> <span class="label">{name}</span>
             </Link>
           ))}
@@ -57,25 +52,17 @@ export function Frame({ pages, currentPage, children }: FrameProps) {
   );
 }
 
-/** Who is signed in, and whether the service responds. */
+/** Who is signed in, the theme, and the import that is running. */
 function Account() {
   const { session } = useConsole();
   const { me } = session;
-  const { isLost } = useConnection();
-  const state = isLost ? "No response" : "Connected";
   return (
     <div class="account">
       <ImportIndicator />
-      <div class="me">
-        <p class="who" title={`Scopes: ${me.scopes.join(", ")}`}>
-          <span class="visually-hidden">Signed in as </span>
-          {me.name}
-        </p>
-        <p class={isLost ? "line note light lost" : "line note light"} title={state}>
-          <span class={isLost ? "dot bad" : "dot"} />
-          <span class="label">{state}</span>
-        </p>
-      </div>
+      <p class="who" title={`Scopes: ${me.scopes.join(", ")}`}>
+        <span class="visually-hidden">Signed in as </span>
+        {me.name}
+      </p>
       <ThemeSwitch />
       <Button class="bare" aria-label="Sign out" title="Sign out" onClick={() => session.signOut()}>
         <Icon name="leave" />

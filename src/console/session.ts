@@ -5,8 +5,6 @@ import type { SignInResponse } from "./sign-in/identity-provider.ts";
 
 export type Scope = CallerJson["scopes"][number];
 
-export const createScope = "plants:create";
-
 // Session storage is cleared when the tab closes; without it, the token is forgotten at the next load. It is sent only in the
 // Authorization header.
 const tokenKey = "plant-store-token";
@@ -43,8 +41,12 @@ export class Session extends Observable {
     const containing: readonly Scope[] =
       scope === "plants:read" ? ["operator:read", "operator"] : ["operator"];
     return (
-      scopes.includes(scope) || (scope !== createScope && containing.some((one) => scopes.includes(one)))
+      scopes.includes(scope) || (scope !== "plants:create" && containing.some((one) => scopes.includes(one)))
     );
+  }
+
+  get mayImport(): boolean {
+    return this.may("plants:create") && this.may("operator:read");
   }
 
   signIn(token: string, caller: CallerJson): void {

@@ -111,7 +111,7 @@ describe("importing a file", () => {
     await post(service.url, '{"id":1,"name":"Fern"}');
     // A tab that polls must not hold it up either.
     const polling = await open("/plants", { origin, token });
-    await polling.locator(".rows .row").first().waitFor();
+    await polling.locator(".plants-table tbody tr").first().waitFor();
     const importing = await open("/import", { origin, token, alone: true });
     // The limit lets one of them pass.
     await choose(importing, "slow.ndjson", '{"id": 2, "name": "Oak"}\n{"id": 3, "name": "Elm"}');

@@ -8,12 +8,13 @@ import {
   focused,
   focusedRow,
   ids,
+  linkIn,
   names,
+  newPlants,
   rows,
-  scrollPx,
-  scrollTo,
   usePlantsTable,
   waitForFirstRow,
+  waitForListEnd,
 } from "../support/plants-table.ts";
 import { idOf } from "../support/seeded-store.ts";
 import { storedPlants } from "../support/stored-plants.ts";
@@ -23,24 +24,22 @@ const session = usePlantsTable(seeded);
 const { add, open, openTable } = session;
 
 describe("the table", () => {
-  test("loads more while scrolling until the first plant, with which the reverse order begins", async () => {
+  test("has a hundred plants and more on request, up to a thousand", async () => {
     const page = await openTable();
-    const rowsMax = await page.evaluate<number>(`(async () => {
-      const body = document.querySelector(".table-body");
-      let rowsMax = 0;
-      for (let atEnd = false; ; atEnd = document.querySelector("[role=table]").ariaRowCount !== "-1") {
-        body.scrollTo(0, body.scrollHeight);
-        await new Promise((resolve) => setTimeout(resolve, 10));
-        rowsMax = Math.max(rowsMax, body.querySelectorAll(".row").length);
-        if (atEnd) return rowsMax;
-      }
-    })()`);
-    expect(rowsMax).toBeLessThan(80);
-    await waitUntil(async () => (await ids(page)).at(-1) === String(idOf(1)));
-    const counted = Number(await page.getByRole("table").getAttribute("aria-rowcount"));
-    expect(Number(await rows(page).last().getAttribute("aria-rowindex"))).toBe(counted);
-    expect(counted).toBeGreaterThan(seeded);
-    await page.getByRole("button", { name: "reverse the order" }).click();
+    await waitForListEnd(page, /^100 of 1,1\d\d plants$/);
+    const more = page.getByRole("button", { name: "Show more" });
+    for (let shown = 200; shown < 1000; shown += 100) {
+      await more.click();
+      await waitForListEnd(page, new RegExp(`^${shown} of 1,1`));
+      expect(await focused(page)).toBe("Show more");
+    }
+    await more.click();
+    await waitForListEnd(page, /These are the newest 1,000. Search, filter by time, or export.$/);
+    expect(await focused(page)).toMatch(/^1,000 of 1,1\d\d plants/);
+    expect(await rows(page).count()).toBe(1000);
+    expect(await more.count()).toBe(0);
+    await page.getByText("Filter", { exact: true }).click();
+    await page.getByLabel("Order").selectOption("Oldest first");
     await page.waitForURL(/order=oldest/);
     await waitUntil(async () => (await ids(page))[0] === String(idOf(1)));
   });
@@ -55,78 +54,39 @@ describe("the table", () => {
     expect(shown[3]?.length).toBeLessThan(300);
     expect(await page.locator("img[src=x]").count()).toBe(0);
     expect(await page.title()).toBe("Plants · Plant Store");
-    await rows(page).nth(3).click();
+    await linkIn(rows(page).nth(3)).click();
     await page.locator(".facts").waitFor();
     expect((await page.locator(".facts dd").nth(1).textContent())?.length).toBe(60_000);
     expect((await page.locator("#detail-title").textContent())?.length).toBeLessThan(100);
     await waitUntil(async () => /^x{20,80}.* · Plant Store$/.test(await page.title()));
   });
-});
 
-describe("new plants", () => {
-  const announced = (page: Page) => page.getByRole("button", { name: "1 new plant" });
-
-  test("are added on top, but only announced while the table is read", async () => {
-    await add(500_002, "Second row");
+  test("does not move by itself: new plants are announced, and shown by a click", async () => {
     const page = await openTable();
-    await add(500_003, "Fresh from the bed");
-    await waitForFirstRow(page, "Fresh from the bed");
-
-    await scrollTo(page, 900);
-    await waitUntil(async () => Number(await rows(page).nth(1).getAttribute("aria-rowindex")) > 4);
-    const visible = (await rows(page).nth(5).textContent()) ?? "";
-    await add(500_004, "While it was scrolled");
-    await announced(page).waitFor();
-    expect(await rows(page).nth(5).textContent()).toBe(visible);
-    expect(await scrollPx(page)).toBe(900);
-    await announced(page).click();
-    await waitForFirstRow(page, "While it was scrolled");
-    expect(await scrollPx(page)).toBe(0);
-
-    await page.locator("h1").hover();
-    await rows(page).first().locator(".cell-name a").focus();
-    await page.keyboard.press("ArrowDown");
-    await add(500_005, "While the keyboard was used");
-    await announced(page).waitFor();
-    expect(await page.evaluate("document.activeElement.textContent")).toBe("Fresh from the bed");
-    await page.getByLabel("Search by name").focus();
-    await waitForFirstRow(page, "While the keyboard was used");
-    // Tab leads back to the same plant.
-    const reached = page.locator('.rows .cell-name a[tabindex="0"]');
-    expect(await reached.textContent()).toBe("Fresh from the bed");
-
-    await rows(page).nth(2).hover();
-    await add(500_006, "While someone pointed");
-    await announced(page).waitFor();
-    expect((await names(page))[0]).toBe("While the keyboard was used");
-    await page.locator("h1").hover();
-    await waitForFirstRow(page, "While someone pointed");
-  });
-
-  test("that cannot be read say why until they can, also in a restored store", async () => {
-    const answer = (status: number, error: number, message: string) =>
-      page.route("**/api/plants?*after=*", (route) => route.fulfill({ status, json: { error, message } }));
-    const page = await openTable();
-    await answer(503, 50302, "The store cannot be read right now.");
-    await waitForText(page, "The store cannot be read right now.");
-    await page.unrouteAll();
-    await add(500_030, "Readable again");
-    await waitForFirstRow(page, "Readable again");
-    expect(await page.locator(".error-notice").count()).toBe(0);
-
-    await answer(410, 41001, "The cursor is of another store.");
-    await page.waitForResponse(/api\/plants\?(?!.*after=)/);
-    await page.unrouteAll();
-    await add(500_032, "In the restored store");
-    await waitForFirstRow(page, "In the restored store");
+    await add(500_001, "Fresh from the bed");
+    await newPlants(page).waitFor();
+    const before = await ids(page);
+    await rows(page).nth(60).scrollIntoViewIfNeeded();
+    const placeOf = async () => (await rows(page).nth(60).boundingBox())?.y;
+    const place = await placeOf();
+    await add(500_002, "While someone reads");
+    await page.waitForTimeout(1500);
+    expect(await placeOf()).toBe(place);
+    expect(await ids(page)).toEqual(before);
+    // The button is in view wherever the list is scrolled to.
+    await newPlants(page).click();
+    await waitForFirstRow(page, "While someone reads");
+    expect(await newPlants(page).count()).toBe(0);
+    expect(await focused(page)).toBe("Plants");
+    expect((await ids(page)).slice(0, 3)).toEqual(["500002", "500001", before[0] ?? ""]);
   });
 });
 
 // The title of the tab follows what the page shows.
 const waitForTitle = (page: Page, title: string) =>
   waitUntil(async () => (await page.title()) === `${title} · Plant Store`);
-const waitForFocusedRow = (page: Page, row: string) =>
-  waitUntil(async () => (await focusedRow(page)) === row);
+const waitForFocusedRow = (page: Page, id: bigint | string) =>
+  waitUntil(async () => (await focusedRow(page)) === String(id));
 const search = "Search by name or id";
 
 describe("the details of a plant", () => {
@@ -135,7 +95,7 @@ describe("the details of a plant", () => {
   test("show and copy its exact id and its JSON, and name the tab until they are closed", async () => {
     await add(exactId, "Beyond\ndoubles", "exact");
     const page = await openTable("/plants?tag=exact");
-    await rows(page).first().click();
+    await linkIn(rows(page).first()).click();
     await page.waitForURL(new RegExp(`/plants/${exactId}\\?tag=exact`));
     await waitForHeading(page, "Beyond↵doubles");
     await waitForTitle(page, "Beyond↵doubles");
@@ -148,10 +108,12 @@ describe("the details of a plant", () => {
     await page.keyboard.press("Escape");
     await page.waitForURL(/\/plants\?tag=exact$/);
     await waitForTitle(page, "Plants");
-    await rows(page).first().click();
+    await waitForFocusedRow(page, exactId);
+    await linkIn(rows(page).first()).click();
     await page.setViewportSize({ width: 768, height: 800 });
     await page.getByRole("button", { name: "Back to plants", exact: true }).click();
     await page.waitForURL(/\/plants\?tag=exact$/);
+    await waitForFocusedRow(page, exactId);
   });
 
   test("of a plant that does not exist say so", async () => {
@@ -161,14 +123,19 @@ describe("the details of a plant", () => {
     expect(await page.locator("nav [aria-current=page]").allInnerTexts()).toEqual(["Plants"]);
   });
 
-  test("are followed by those of the next plants with the arrow keys, until Back", async () => {
+  test("are followed by those of the next plants with the arrow keys, until Back, which keeps the rows", async () => {
     const page = await openTable("/plants?order=oldest");
-    await rows(page).nth(3).click();
+    await page.getByRole("button", { name: "Show more" }).click();
+    await waitUntil(async () => (await rows(page).count()) === 200);
+    await linkIn(rows(page).nth(150)).click();
     await page.locator(".facts").waitFor();
+    const scrollPx = () => page.evaluate<number>("scrollY");
+    const place = await scrollPx();
+    expect(place).toBeGreaterThan(1000);
     for (const [key, seq] of [
-      ["ArrowUp", 3],
-      ["ArrowDown", 4],
-      ["ArrowDown", 5],
+      ["ArrowUp", 150],
+      ["ArrowDown", 151],
+      ["ArrowDown", 152],
     ] as const) {
       await page.keyboard.press(key);
       await page.waitForURL(new RegExp(`/plants/${idOf(seq)}\\?`));
@@ -177,26 +144,25 @@ describe("the details of a plant", () => {
     }
     await page.goBack();
     await page.waitForURL(/\/plants\?order=oldest$/);
-    await waitForFocusedRow(page, "6");
+    await waitForFocusedRow(page, idOf(152));
+    expect(await rows(page).count()).toBe(200);
+    expect(Math.abs((await scrollPx()) - place)).toBeLessThan(100);
   });
 });
 
-test("Back returns to the position in the list, and a reload to its top", async () => {
-  const page = await openTable("/plants?order=oldest");
-  await scrollTo(page, 6000);
-  const savedRow = () => page.evaluate<number>("history.state?.position?.row ?? 0");
-  await waitUntil(async () => (await savedRow()) > 100);
-  await scrollTo(page, 12_000);
-  await waitUntil(async () => (await savedRow()) > 300);
-  const row = await savedRow();
-  await page.getByRole("link", { name: "Overview" }).click();
-  await page.locator(".latest a").first().waitFor();
-  await page.goBack();
-  const rowPx = (await rows(page).first().boundingBox())?.height ?? 0;
-  await waitUntil(async () => Math.floor((await scrollPx(page)) / rowPx) === row);
-  await page.reload();
-  await rows(page).first().waitFor();
-  expect(await scrollPx(page)).toBe(0);
+test("an outage leaves the list as it is", async () => {
+  const page = await openTable();
+  await page.getByRole("button", { name: "Show more" }).click();
+  await waitUntil(async () => (await rows(page).count()) === 200);
+  await rows(page).nth(150).scrollIntoViewIfNeeded();
+  const place = await page.evaluate<number>("scrollY");
+  await page.route("**/{api,livez}**", (route) => route.abort());
+  await page.route("**/api/**", (route) => route.abort());
+  await page.locator(".offline").waitFor();
+  await page.unrouteAll({ behavior: "ignoreErrors" });
+  await page.locator(".offline").waitFor({ state: "detached" });
+  expect(await rows(page).count()).toBe(200);
+  expect(await page.evaluate<number>("scrollY")).toBe(place);
 });
 
 async function tabTo(page: Page, name: string | RegExp): Promise<void> {
@@ -222,16 +188,14 @@ test("with the keyboard only, a user searches for a plant, opens it and returns 
   await page.waitForURL(/name=rosa/);
   await waitUntil(async () => (await names(page)).every((name) => name.startsWith("Rosa")));
   await tabTo(page, /^Rosa /);
-  expect(await focusedRow(page)).toBe("2");
-  await page.keyboard.press("ArrowDown");
-  await waitForFocusedRow(page, "3");
+  const opened = await focusedRow(page);
   await page.keyboard.press("Enter");
   await page.locator(".facts").waitFor();
   await waitUntil(async () => (await focused(page)).startsWith("Rosa "));
   await tabTo(page, "Copy id");
   await page.keyboard.press("Escape");
   await page.locator(".facts").waitFor({ state: "detached" });
-  await waitForFocusedRow(page, "3");
+  await waitForFocusedRow(page, opened);
 });
 
 test("the form for a plant stores it as it was entered, once nothing is wrong with it", async () => {

@@ -1,5 +1,5 @@
 // The table of plants in the console: a session with it, and what its page shows.
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { useConsole } from "./console-session.ts";
 import { post } from "./post-plants.ts";
 
@@ -20,25 +20,29 @@ export function usePlantsTable(seeded: number) {
   return Object.assign(session, { add, openTable });
 }
 
-export const rows = (page: Page) => page.locator(".rows .row");
-export const names = (page: Page) => page.locator(".rows .cell-name").allTextContents();
-export const ids = (page: Page) => page.locator(".rows .cell-id").allTextContents();
+export const rows = (page: Page) => page.locator(".plants-table tbody tr");
+export const names = (page: Page) => rows(page).locator("th").allTextContents();
+export const ids = (page: Page) => rows(page).locator(".exact").allTextContents();
+
+/** The link that opens the plant in a row. */
+export const linkIn = (row: Locator) => row.locator("th a");
+
 /** Waits until the line under the table says that. */
-export const waitForProgressLine = (page: Page, text: string) =>
-  page.locator(".progress-line").getByText(text, { exact: true }).first().waitFor();
-export const scrollPx = (page: Page) => page.locator(".table-body").evaluate((body) => body.scrollTop);
-export const scrollTo = (page: Page, px: number) =>
-  page.locator(".table-body").evaluate((body, top) => body.scrollTo(0, top), px);
+export const waitForListEnd = (page: Page, text: string | RegExp) =>
+  page.locator(".list-end").getByText(text, { exact: true }).waitFor();
 
 /** Waits until the first row has the name. */
 export const waitForFirstRow = (page: Page, name: string | RegExp) =>
-  page.locator('.rows .row[aria-rowindex="2"] .cell-name', { hasText: name }).waitFor();
+  rows(page).first().locator("th", { hasText: name }).waitFor();
+
+/** The button that says that there are newer plants than those in the table. */
+export const newPlants = (page: Page) => page.getByRole("button", { name: "New plants" });
 
 /** The label or the text of the element that has the focus. */
 export const focused = (page: Page) =>
   page.evaluate<string>(
     '(document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent).trim()',
   );
-/** The number of the row that has the focus, as screen readers count: the heading is the first. */
+/** The id of the plant in whose row the focus is. */
 export const focusedRow = (page: Page) =>
-  page.evaluate<string>('document.activeElement.closest(".row")?.ariaRowIndex ?? ""');
+  page.evaluate<string>('document.activeElement.closest("tr")?.querySelector(".exact").textContent ?? ""');

@@ -1,84 +1,108 @@
-import { useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { AuditEntryJson, AuditPageJson } from "../../operator/responses.ts";
-import { useConsole, useRouter } from "../console.ts";
-import { formatDay } from "../format.ts";
+import { useConsole } from "../console.ts";
 import { EmptyState, ErrorNotice, LoadingCard, NothingListed } from "../parts/content-states.tsx";
-import { Button, CopyButton } from "../parts/controls.tsx";
+import { Button, Select } from "../parts/controls.tsx";
+import { apiFilter } from "../parts/filter.ts";
+import { FilterForm, TimeFields, TokenNameField, useFilter } from "../parts/filter-form.tsx";
 import { useAttempt, useLoad } from "../parts/hooks.ts";
 import { PageHead } from "../parts/page-head.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
-import { RowGroup, TableHead } from "../parts/table.tsx";
-import { ClockTime } from "../parts/time.tsx";
-import { queryOf, withQuery } from "../query.ts";
-import {
-  AuditFilterChips,
-  AuditFilterPanel,
-  type AuditListFilter,
-  noFilter,
-  readAuditFilter,
-} from "./audit-filters.tsx";
-import { describeAuditEntry } from "./audit-sentence.ts";
+import { TableHead } from "../parts/table.tsx";
+import { ShortTime } from "../parts/time.tsx";
 
-/** Who did what, newest first. The filter is in the address bar. */
+const actionLabels: Readonly<Record<AuditEntryJson["action"], string>> = {
+  "token.created": "Created a token",
+  "token.rotated": "Rotated a token",
+  "token.revoked": "Revoked a token",
+  "token.copied": "Copied a token",
+  "store.copied": "Copied the store",
+  "console.signed-in": "Signed in",
+  "export.started": "Exported plants",
+  "follow.started": "Read plants from the beginning",
+  "import.started": "Started an import",
+  "import.finished": "Imported a file",
+  "import.stopped": "Stopped an import",
+  "import.failed": "An import failed",
+  "backup.created": "Started a backup",
+  "backup.failed": "A backup failed",
+  "backup.verified": "Started to verify a backup",
+  "backup.downloaded": "Downloaded a backup",
+};
+const detailCharactersMax = 700;
+
+/** Who did what, the newest first. */
 export function AuditPage() {
-  const { path, query, navigate } = useRouter();
-  const filterButton = useRef<HTMLButtonElement>(null);
-  const filter = readAuditFilter(query);
-  const filterText = queryOf(filter).toString();
-  const change = (changed: AuditListFilter): void => navigate(withQuery(path, queryOf(changed)));
-  const remove = (changed: AuditListFilter): void => {
-    // The button that removes a filter disappears, so the one that sets them gets the focus.
-    filterButton.current?.focus();
-    change(changed);
-  };
+  const { filter, search, change } = useFilter();
   return (
-    <>
-      <PageHead title="Audit" lead="Who did what to tokens, plants and backups. Entries cannot be edited.">
-        <AuditFilterPanel buttonRef={filterButton} filter={filter} onChange={change} />
-      </PageHead>
-      {filterText !== "" && <AuditFilterChips filter={filter} onChange={remove} />}
-      <AuditEntries key={filterText} filter={filter} onClear={() => remove(noFilter)} />
-    </>
+    <div class="stack">
+      <PageHead
+        title="Audit"
+        lead="Who did what to tokens, plants and backups. Entries cannot be edited."
+        focusedAfter={search}
+      />
+      <FilterForm>
+        <Select
+          label="Action"
+          options={[["", "Any action"], ...Object.entries(actionLabels)]}
+          value={filter["action"] ?? ""}
+          onChange={(action) => change({ action })}
+        />
+        <TokenNameField label="By" name="actor" />
+        <TimeFields />
+      </FilterForm>
+      <AuditEntries key={search} />
+    </div>
   );
 }
 
-interface AuditEntriesProps {
-  readonly filter: AuditListFilter;
-  readonly onClear: () => void;
-}
-
-function AuditEntries({ filter, onClear }: AuditEntriesProps) {
-  // The operator API and the address bar have the same names.
-  const query = queryOf(filter);
+function AuditEntries() {
   const { api } = useConsole();
-  const { value: newest, error: loadError, isLoading } = useLoad("/api/audit", filter);
+  const { filter, search, clear } = useFilter();
+  // A time that ends now is that of the first page on every page.
+  const [query] = useState(() => apiFilter(filter));
+  const { value: newest, error: loadError, isLoading } = useLoad("/api/audit", query);
   const [older, setOlder] = useState<readonly AuditPageJson[]>([]);
   const { isBusy, error: olderError, attempt } = useAttempt();
   const pages = newest === undefined ? [] : [newest, ...older];
-  const entries = newest && pages.flatMap((page) => page.entries);
+  const entries = pages.flatMap((page) => page.entries);
   const next = pages.at(-1)?.next;
-  const error = loadError ?? olderError;
-  const isFiltered = query.size > 0;
-  const loadOlder = (cursor: string) =>
-    attempt(async () => {
-      const page = await api.get("/api/audit", { ...filter, cursor });
-      setOlder((known) => [...known, page]);
-    });
+  const isEmpty = newest !== undefined && entries.length === 0;
   return (
     <>
-      <ErrorNotice error={error} />
+      <ErrorNotice error={loadError ?? olderError} />
       {isLoading && <LoadingCard lines={6} />}
-      {entries?.length === 0 && !isFiltered && (
+      {isEmpty && search === "" && (
         <EmptyState title="No entries yet">
           <p>The next sign-in, export or token change will appear here.</p>
         </EmptyState>
       )}
-      {entries?.length === 0 && isFiltered && <NothingListed title="No entries match" onClear={onClear} />}
-      {entries !== undefined && entries.length > 0 && <AuditTable entries={entries} />}
+      {isEmpty && search !== "" && <NothingListed title="No entries match" onClear={clear} />}
+      {entries.length > 0 && (
+        <div class="card">
+          <table class="listed audit">
+            <TableHead columns={["When", "By", "Action", "What", "Detail", "From"]} />
+            <tbody>
+              {entries.map((entry, position) => (
+                // Entries are only added at the end, and two of one millisecond may be equal.
+                <Entry key={position} entry={entry} />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
       {next !== undefined && (
         <p class="line">
-          <Button disabled={isBusy} onClick={() => void loadOlder(next)}>
-            Show older entries
+          <Button
+            disabled={isBusy}
+            onClick={() =>
+              void attempt(async () => {
+                const page = await api.get("/api/audit", { ...query, cursor: next });
+                setOlder((known) => [...known, page]);
+              })
+            }
+          >
+            Show more
           </Button>
         </p>
       )}
@@ -86,55 +110,26 @@ function AuditEntries({ filter, onClear }: AuditEntriesProps) {
   );
 }
 
-const columns = ["When", "What", "From"];
-
-/** The entries under the day on which they were made. */
-function AuditTable({ entries }: { readonly entries: readonly AuditEntryJson[] }) {
+function Entry({
+  entry: { at, actor, action, subject, detail, address },
+}: {
+  readonly entry: AuditEntryJson;
+}) {
   return (
-    <div class="card">
-      <table class="listed audit">
-        <TableHead columns={columns} />
-        {Array.from(
-          Map.groupBy(entries, ({ at }) => formatDay(at)),
-          ([day, ofDay]) => (
-            <RowGroup key={day} title={day} columns={columns.length}>
-              {ofDay.map((entry, position) => (
-                // Entries are only added at the end, and two of one millisecond may be equal.
-                <tr key={position}>
-                  <td>
-                    <ClockTime at={entry.at} />
-                  </td>
-                  <th scope="row">
-                    <Entry entry={entry} />
-                  </th>
-                  <td class="note">{entry.address ?? "command line"}</td>
-                </tr>
-              ))}
-            </RowGroup>
-          ),
-        )}
-      </table>
-    </div>
-  );
-}
-
-const sentenceCharactersMax = 700;
-
-/** A sentence, which opens the entry as the API has it. */
-function Entry({ entry }: { readonly entry: AuditEntryJson }) {
-  const json = JSON.stringify(entry, null, 2);
-  return (
-    <details>
-      <summary class="wrap">
-        <b>{entry.actor}</b>{" "}
-        <PlantText text={describeAuditEntry(entry)} charactersMax={sentenceCharactersMax} />
-      </summary>
-      <div class="stack entry-json">
-        <pre class="code">{json}</pre>
-        <div class="line">
-          <CopyButton text={json} label="Copy JSON" />
-        </div>
-      </div>
-    </details>
+    <tr>
+      <td>
+        <ShortTime at={at} />
+      </td>
+      <th scope="row">{actor}</th>
+      {/* A newer version may have recorded what this one has no label for. */}
+      <td>{actionLabels[action] ?? action}</td>
+      <td class="wrap">
+        <PlantText text={subject} empty="" />
+      </td>
+      <td class="wrap note">
+        <PlantText text={detail} empty="" charactersMax={detailCharactersMax} />
+      </td>
+      <td class="note">{address ?? "command line"}</td>
+    </tr>
   );
 }

@@ -72,6 +72,8 @@ interface FieldProps {
   /** The last time that the field may have. */
   readonly max?: string;
   readonly onInput?: (event: InputChange) => void;
+  /** The value is to be used: after Enter, or when the field is left. */
+  readonly onChange?: (event: InputChange) => void;
 }
 
 export interface InputChange {

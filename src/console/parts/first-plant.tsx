@@ -1,6 +1,5 @@
 import { useConsole } from "../console.ts";
 import { Link } from "../parts/link.tsx";
-import { createScope } from "../session.ts";
 import { EmptyState } from "./content-states.tsx";
 import { CopyButton } from "./controls.tsx";
 
@@ -15,11 +14,11 @@ export function FirstPlant() {
   ].join("\n");
   return (
     <EmptyState title="No plants yet">
-      <p>Send your first plant, with a token that has the scope “{createScope}”:</p>
+      <p>Send your first plant, with a token that has the scope “plants:create”:</p>
       <pre class="code">{command}</pre>
       <div class="line">
         <CopyButton text={command} label="Copy command" />
-        {session.may(createScope) && (
+        {session.mayImport && (
           <Link class="button" href="/import">
             Import a file
           </Link>

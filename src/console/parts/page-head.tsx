@@ -6,19 +6,22 @@ interface PageHeadProps {
   readonly title: string;
   readonly lead?: ComponentChildren;
   readonly headingRef?: RefObject<HTMLHeadingElement | null>;
+  /** After a change of this text, the page shows something else, as after navigation. */
+  readonly focusedAfter?: string;
   readonly children?: ComponentChildren;
 }
 
 /** The heading of a page. It gets the focus after navigation, so that a screen reader announces the page. */
-export function PageHead({ title, lead, headingRef, children }: PageHeadProps) {
+export function PageHead({ title, lead, headingRef, focusedAfter, children }: PageHeadProps) {
   const ownRef = useRef<HTMLHeadingElement>(null);
   const heading = headingRef ?? ownRef;
   const { navigations } = useRouter();
+  useEffect(() => nameTab(title), [title]);
   useEffect(() => {
-    nameTab(title);
-    // When the console opens, the focus starts at the skip link.
-    if (navigations > 0) heading.current?.focus();
-  }, [title]);
+    // When the console opens, the focus starts at the skip link. Whoever changes a field goes on there.
+    const isInField = document.activeElement?.matches("input, select");
+    if (navigations > 0 && !isInField) heading.current?.focus();
+  }, [title, focusedAfter]);
   return (
     <header class="page-head">
       <h1 ref={heading} tabIndex={-1}>

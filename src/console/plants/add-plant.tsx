@@ -5,7 +5,6 @@ import type { ErrorName } from "../error-numbers.ts";
 import { Button, Field, type InputChange } from "../parts/controls.tsx";
 import { FormDialog, focusField } from "../parts/dialog.tsx";
 import { Icon } from "../parts/icons.tsx";
-import { createScope } from "../session.ts";
 import { newPlantBody, randomId } from "./new-plant-body.ts";
 
 type FieldName = "id" | "name" | "tag";
@@ -19,7 +18,7 @@ const idErrors: readonly ErrorName[] = ["field-missing", "wrong-type", "not-int6
 export function AddPlantButton() {
   const { session } = useConsole();
   const [isAdding, setIsAdding] = useState(false);
-  if (!session.may(createScope)) return null;
+  if (!session.may("plants:create")) return null;
   return (
     <>
       <Button class="primary" onClick={() => setIsAdding(true)}>

@@ -10,8 +10,8 @@ import { Icon } from "../parts/icons.tsx";
 import { nameTab } from "../parts/page-head.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
 import { RelativeTime } from "../parts/time.tsx";
+import { FilterLink, TagLink } from "./filter-link.tsx";
 import { newPlantBody } from "./new-plant-body.ts";
-import { FilterLink, TagLink } from "./plant-links.tsx";
 
 const titleCharactersMax = 60;
 // A request has at most 64 KiB, so these are everything unless the limit was raised.
@@ -88,7 +88,7 @@ function PlantFields({ plant }: { readonly plant: StoredPlantJson }) {
             <RelativeTime at={plant.createdAt} />
           </span>
         </dd>
-        <dt>Created by</dt>
+        <dt>Sender</dt>
         <dd>
           <FilterLink part={{ token: plant.createdBy }}>{plant.createdBy}</FilterLink>
         </dd>

@@ -1,79 +1,184 @@
-import { expect, test } from "bun:test";
-import { eventually } from "../../../test/support/eventually.ts";
+import { describe, expect, test } from "bun:test";
 import { fake } from "../../../test/support/fake.ts";
 import type { StoredPlantJson } from "../../files/plant-json.ts";
-import type { OperatorApi } from "../api.ts";
+import { ApiError, type OperatorApi } from "../api.ts";
 import { PlantList } from "./plant-list.ts";
 
-const pageRows = 200;
 const { signal } = new AbortController();
+const at = (minute: number) => `2026-11-15T12:${String(minute).padStart(2, "0")}:00.000Z`;
 
-/** A full page, with ids from this one on. */
-function pageFrom(firstId: number): StoredPlantJson[] {
-  const row = (_: unknown, index: number) => plantAt(String(firstId + index), "2026-11-15T12:00:00.000Z");
-  return Array.from({ length: pageRows }, row);
+/** Plants with these ids, the newest first. */
+function plantsFrom(firstId: number, count: number): StoredPlantJson[] {
+  return Array.from({ length: count }, (_, index) => {
+    const id = String(firstId - index);
+    return { id, name: "Fern", tag: undefined, createdAt: at(30), createdBy: "greenhouse" };
+  });
 }
 
-function plantAt(id: string, createdAt: string): StoredPlantJson {
-  return { id, name: "Fern", tag: undefined, createdAt, createdBy: "greenhouse" };
-}
+type Values = Readonly<Record<string, string | undefined>>;
 
-test("the count has a new plant with an earlier time, after a clock was set back", async () => {
-  const responses: object[] = [
-    { plants: [], next: "1" },
-    { plants: pageFrom(0), next: "older", searched: pageRows },
-    { plants: "900", newestAt: "2026-11-15T12:00:00.000Z" },
-    { plants: [], next: "1", more: false },
-    { plants: [plantAt("900", "2026-11-15T11:59:00.000Z")], next: "2", more: false },
-  ];
-  const get = async <Answer>() => responses.shift() as Answer;
-  const list = new PlantList(fake<OperatorApi>({ get }), { order: "newest" });
-  await list.loadMore();
-  await eventually(() => list.count === 900);
-  await list.readNew(signal);
-  await list.readNew(signal);
-  expect(list.count).toBe(901);
-});
-
-test.each(["page", "poll"])("a count that failed is repeated by the next %s", async (what) => {
-  let pages = 0;
-  let counts = 0;
-  const get = async <Answer>(path: string, values: { after?: string; cursor?: string }) => {
-    if (path.startsWith("/api/plants/count")) {
-      counts++;
-      if (counts === 1) throw new Error("The service does not respond.");
-      // The service counts in parts, which are added up.
-      const isLast = values.cursor === "c1";
-      return (isLast ? { plants: "100" } : { plants: "800", next: "c1" }) as Answer;
-    }
-    if (values.after !== undefined) return { plants: [], next: "1", more: false } as Answer;
-    pages++;
-    return { plants: pageFrom(pages * pageRows), next: "older", searched: pageRows } as Answer;
+/** A list of an API that returns these, one after the other, or throws them; and what was asked for. */
+function listOf(...answers: readonly unknown[]) {
+  const asked: [path: string, values: Values][] = [];
+  const get = async <Answer>(path: string, values: Values): Promise<Answer> => {
+    const answer = answers[asked.length];
+    asked.push([path, JSON.parse(JSON.stringify(values))]);
+    const settled = await answer;
+    if (settled instanceof Error) throw settled;
+    return settled as Answer;
   };
-  const list = new PlantList(fake<OperatorApi>({ get }), { order: "newest" });
-  await list.loadMore();
-  await eventually(() => counts === 1);
-  expect(list.count).toBeUndefined();
-  await (what === "page" ? list.loadMore() : list.readNew(signal));
-  await eventually(() => list.count === 900);
+  return { list: new PlantList(fake<OperatorApi>({ get })), asked };
+}
+
+const ids = ({ plants }: PlantList) => plants.map(({ id }) => id);
+const lost = new ApiError("The service does not respond.");
+
+describe("the rows", () => {
+  test("are a hundred, then a hundred more, with the number of all that match", async () => {
+    const { list, asked } = listOf(
+      { plants: plantsFrom(900, 100), next: "older", searched: 100 },
+      { plants: "800", next: "rest" },
+      { plants: "78" },
+      { plants: plantsFrom(800, 100), next: "older still", searched: 100 },
+    );
+    await list.show({ tag: "fern" });
+    expect(list.state).toBe("more");
+    expect(list.plants).toHaveLength(100);
+    expect(list.count).toBe(878);
+    await list.showMore();
+    expect(list.plants).toHaveLength(200);
+    expect(asked).toEqual([
+      ["/api/plants", { tag: "fern", limit: "100" }],
+      ["/api/plants/count", { tag: "fern" }],
+      ["/api/plants/count", { tag: "fern", cursor: "rest" }],
+      ["/api/plants", { tag: "fern", limit: "100", cursor: "older" }],
+    ]);
+  });
+
+  test("are a thousand at most", async () => {
+    const page = { plants: plantsFrom(5000, 100), next: "older", searched: 100 };
+    const { list } = listOf(page, { plants: "5000" }, ...Array.from({ length: 9 }, () => page));
+    await list.show({});
+    for (let pages = 1; pages < 10; pages++) await list.showMore();
+    expect(list.state).toBe("full");
+    expect(list.plants).toHaveLength(1000);
+  });
+
+  test("of a search come in parts, of which the first may have none", async () => {
+    const { list, asked } = listOf(
+      { plants: [], next: "1", searched: 40_000 },
+      { plants: plantsFrom(7, 3), searched: 20_000 },
+    );
+    const steps: [state: string, searched: number, rows: number][] = [];
+    list.subscribe(() => steps.push([list.state, list.searched, list.plants.length]));
+    await list.show({ name: "fern" });
+    expect(steps).toContainEqual(["loading", 40_000, 0]);
+    expect(list.state).toBe("ended");
+    expect(ids(list)).toEqual(["7", "6", "5"]);
+    // They are all there, so nobody has to count them.
+    expect(asked).toHaveLength(2);
+  });
+
+  test("of the filter before stay until the first response, and its late response is left out", async () => {
+    const late = Promise.withResolvers<object>();
+    const { list } = listOf({ plants: plantsFrom(3, 3), searched: 3 }, late.promise, {
+      plants: plantsFrom(9, 1),
+      searched: 1,
+    });
+    await list.show({});
+    const earlier = list.show({ tag: "fern" });
+    expect(ids(list)).toEqual(["3", "2", "1"]);
+    await list.show({ tag: "bush" });
+    late.resolve({ plants: plantsFrom(5, 5), searched: 5 });
+    await earlier;
+    expect(ids(list)).toEqual(["9"]);
+    expect(list.state).toBe("ended");
+  });
+
+  test("stay in an outage, and are loaded by themselves only if there were none", async () => {
+    const { list, asked } = listOf(
+      lost,
+      { plants: plantsFrom(900, 100), next: "older", searched: 100 },
+      { plants: "300" },
+      lost,
+    );
+    await list.show({});
+    expect(list.state).toBe("failed");
+    await list.refresh(signal);
+    expect(list.plants).toHaveLength(100);
+    await list.showMore();
+    expect(list.state).toBe("failed");
+    expect(list.error).toBe(lost);
+    await list.refresh(signal);
+    expect(list.plants).toHaveLength(100);
+    expect(asked).toHaveLength(4);
+  });
+
+  test("are not loaded again if the service refuses the filter", async () => {
+    const { list, asked } = listOf(new ApiError('Parameter "id" must be an integer.', 40031));
+    await list.show({ id: "x" });
+    await list.refresh(signal);
+    expect(list.state).toBe("failed");
+    expect(asked).toHaveLength(1);
+  });
+
+  test("need no count", async () => {
+    const { list } = listOf({ plants: plantsFrom(900, 100), next: "older", searched: 100 }, lost);
+    await list.show({});
+    expect(list.state).toBe("more");
+    expect(list.count).toBeUndefined();
+  });
 });
 
-test("new plants on top leave the active row the same plant, unless the list starts from the top", async () => {
-  const responses: object[] = [
-    { plants: [], next: "1" },
-    { plants: pageFrom(0).slice(0, 5), searched: 5 },
-    { plants: [plantAt("900", "2026-11-15T12:01:00.000Z")], next: "2", more: false },
-    { plants: [plantAt("901", "2026-11-15T12:02:00.000Z")], next: "3", more: false },
-  ];
-  const get = async <Answer>() => responses.shift() as Answer;
-  const list = new PlantList(fake<OperatorApi>({ get }), { order: "newest" });
-  await list.loadMore();
-  list.activate(2);
-  const active = list.rows[2];
-  await list.readNew(signal);
-  expect(list.showWaiting("same plant")).toBe(true);
-  expect(list.rows[list.active]).toBe(active);
-  await list.readNew(signal);
-  expect(list.showWaiting("first row")).toBe(true);
-  expect(list.active).toBe(0);
+describe("new plants", () => {
+  test("are found by the newest match since the first row, and then no longer looked for", async () => {
+    const { list, asked } = listOf(
+      { plants: plantsFrom(3, 3), searched: 3 },
+      { plants: plantsFrom(3, 1), next: "2", searched: 1 },
+      { plants: plantsFrom(4, 1), next: "3", searched: 1 },
+    );
+    await list.show({ tag: "fern" });
+    await list.refresh(signal);
+    expect(list.hasNew).toBe(false);
+    await list.refresh(signal);
+    expect(list.hasNew).toBe(true);
+    await list.refresh(signal);
+    expect(ids(list)).toEqual(["3", "2", "1"]);
+    const newest = ["/api/plants", { tag: "fern", since: at(30), limit: "1" }] as [string, Values];
+    expect(asked.slice(1)).toEqual([newest, newest]);
+  });
+
+  test("are looked for in parts until one is found", async () => {
+    const { list, asked } = listOf(
+      { plants: plantsFrom(3, 3), searched: 3 },
+      { plants: [], next: "1", searched: 40_000 },
+      { plants: plantsFrom(3, 1), searched: 10 },
+    );
+    await list.show({ name: "fern" });
+    await list.refresh(signal);
+    expect(list.hasNew).toBe(false);
+    expect(asked).toHaveLength(3);
+  });
+
+  test("of a list without a row are those since it was loaded, or since the filter's time", async () => {
+    const none = { plants: [], searched: 0 };
+    const { list, asked } = listOf(none, none, none, { plants: plantsFrom(1, 1), searched: 1 });
+    await list.show({ tag: "fern" });
+    await list.refresh(signal);
+    expect(list.hasNew).toBe(false);
+    const sinceMs = Date.parse(asked[1]?.[1]["since"] ?? "");
+    expect(Date.now() - sinceMs).toBeLessThan(120_000);
+    const later = "2999-01-01T00:00:00.000Z";
+    await list.show({ since: later });
+    await list.refresh(signal);
+    expect(list.hasNew).toBe(true);
+    expect(asked.at(-1)?.[1]["since"]).toBe(later);
+  });
+
+  test("are not looked for with the oldest first", async () => {
+    const { list, asked } = listOf({ plants: plantsFrom(3, 3), searched: 3 });
+    await list.show({ order: "oldest" });
+    await list.refresh(signal);
+    expect(asked).toHaveLength(1);
+  });
 });

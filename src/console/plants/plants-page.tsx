@@ -1,114 +1,182 @@
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { describeError, isRefusal } from "../api.ts";
-import { ErrorNotice, NothingListed } from "../parts/content-states.tsx";
+import { pollMs } from "../connection.ts";
+import { useConsole, useObserved, useRouter } from "../console.ts";
+import { LoadingCard, NothingListed } from "../parts/content-states.tsx";
+import { Button, Select } from "../parts/controls.tsx";
+import { apiFilter, type Filter } from "../parts/filter.ts";
+import {
+  FilterField,
+  FilterForm,
+  SearchField,
+  TimeFields,
+  TokenNameField,
+  useFilter,
+} from "../parts/filter-form.tsx";
 import { FirstPlant } from "../parts/first-plant.tsx";
+import { usePageKeys } from "../parts/hooks.ts";
+import { Icon } from "../parts/icons.tsx";
+import { Link } from "../parts/link.tsx";
 import { nameTab, PageHead } from "../parts/page-head.tsx";
+import { withQuery } from "../query.ts";
 import { AddPlantButton } from "./add-plant.tsx";
-import { useArrowKeys, useFocusAfterClosing } from "./detail-keyboard.ts";
-import { ExportMenu } from "./export-menu.tsx";
-import { Filters } from "./filters.tsx";
-import { IdMatch, type IdSearch, useIdSearch } from "./id-match.tsx";
-import { ListCard } from "./list-card.tsx";
-import { isFiltered, type ListFilter } from "./list-filter.ts";
+import { ExportButton } from "./export-button.tsx";
 import { PlantDetail } from "./plant-detail.tsx";
-import { PlantLinksContext } from "./plant-links.tsx";
-import { focusRow } from "./plant-table.tsx";
-import { usePlantsAddress } from "./plants-address.ts";
-import { usePlantList } from "./use-plant-list.ts";
+import { PlantList } from "./plant-list.ts";
+import { PlantTable } from "./plant-table.tsx";
 
 const title = "Plants";
+const orders = [
+  ["", "Newest first"],
+  ["oldest", "Oldest first"],
+] as const;
+// Looking for new plants takes at most one part in so many of the time.
+const waitFactor = 20;
 
-/** The list of plants with its search and filters, and beside it the details of one plant. */
+/** The list of plants with its filter, and beside it the details of one plant. */
 export function PlantsPage() {
-  const address = usePlantsAddress();
-  const { filter, search, selectedId } = address;
-  const scroller = useRef<HTMLDivElement>(null);
+  const { session } = useConsole();
+  const router = useRouter();
+  const { filter, search, change, clear } = useFilter();
+  const list = usePlantList(filter);
+  const { plants, state, error } = list;
   const heading = useRef<HTMLHeadingElement>(null);
-  const { list, isReloading, error, showWaiting, reload } = usePlantList(filter, scroller);
+  const selectedId = plantIdOf(router.path);
+  const searchedId = idIn(filter["name"]);
+  useSelectedRow(selectedId, heading);
 
-  // The search for an id finds its plant beside the list.
-  const idSearch = useIdSearch(filter, address.openPlant);
-  const changeFilter = (part: Partial<ListFilter>, replace?: boolean): void => {
-    idSearch.forgetEnter();
-    address.changeFilter(part, replace);
-  };
+  // While the details of a plant are open, the arrow keys open those of the plants above and below it.
+  usePageKeys((event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    // A text that scrolls in its box keeps its arrow keys.
+    const isScrolled = event.target instanceof Element && event.target.matches(".clamped");
+    if (step === undefined || isScrolled || selectedId === undefined) return;
+    const next = plants[plants.findIndex(({ id }) => id === selectedId) + step];
+    if (next === undefined) return;
+    event.preventDefault();
+    router.navigate(`/plants/${next.id}${search}`, { replace: true });
+  });
 
-  // While the details are open, they name the tab, and have the focus.
-  useLayoutEffect(() => {
-    if (selectedId === undefined) nameTab(title);
-  }, [selectedId]);
-  useArrowKeys(list, selectedId, (id) => address.openPlant(id, { replace: true }));
-  const focusLinkOf = (id: string): void => {
-    if (id === idSearch.id) idSearch.link.current?.focus();
-    else focusRow(scroller.current, list?.rows.findIndex((plant) => plant.id === id) ?? -1);
-  };
-  useFocusAfterClosing(selectedId, search, heading, focusLinkOf);
-
-  const hasFilter = isFiltered(filter);
-  const isEmpty = list?.rows.length === 0 && list.state !== "loading" && list.state !== "failed";
-  const isRefused = isRefusal(list?.error, "wrong-parameter");
+  const isEmpty = plants.length === 0 && state === "ended";
+  const isRefused = state === "failed" && isRefusal(error, "wrong-parameter");
+  const isFirst = plants.length === 0 && state === "loading" && list.searched === 0;
   return (
-    <PlantLinksContext.Provider value={address.links}>
-      <div class={selectedId === undefined ? "plants" : "plants with-detail"}>
-        <PageHead title={title} headingRef={heading}>
-          <ExportMenu filter={filter} />
-          <AddPlantButton />
-        </PageHead>
-        <ErrorNotice error={error} />
-        <Filters
-          filter={filter}
-          onChange={changeFilter}
-          onClear={address.clearFilter}
-          onEnter={idSearch.onEnter}
-        >
-          {idSearch.id !== undefined && (
-            <IdMatch
-              key={search}
-              id={idSearch.id}
-              linkRef={idSearch.link}
-              filter={filter}
-              onLookup={idSearch.onLookup}
-            />
+    <div class={selectedId === undefined ? "plants" : "plants with-detail"}>
+      <PageHead title={title} headingRef={heading} focusedAfter={search}>
+        <ExportButton filter={filter} />
+        {session.mayImport && (
+          <Link class="button" href="/import">
+            Import
+          </Link>
+        )}
+        <AddPlantButton />
+      </PageHead>
+      <FilterForm
+        search={
+          <SearchField
+            label="Search by name or id"
+            onEnter={(searched) => {
+              const id = idIn(searched);
+              if (id !== undefined) router.navigate(withQuery(`/plants/${id}`, router.query));
+            }}
+          />
+        }
+      >
+        <FilterField label="Tag" name="tag" />
+        <TokenNameField label="Sender" name="token" />
+        <TimeFields />
+        <Select
+          label="Order"
+          options={orders}
+          value={filter["order"] ?? ""}
+          onChange={(order) => change({ order })}
+        />
+      </FilterForm>
+      <div class="stack list">
+        {/* It has no height, so that nothing moves when the button appears. */}
+        <div class="pill-slot" role="status">
+          {list.hasNew && (
+            <Button
+              class="pill"
+              onClick={() => {
+                // The button disappears.
+                heading.current?.focus();
+                void list.show(apiFilter(filter));
+              }}
+            >
+              <Icon name="up" /> New plants
+            </Button>
           )}
-        </Filters>
-        {isEmpty && !hasFilter && !isReloading && <FirstPlant />}
-        {isEmpty && hasFilter && <NoMatches idSearch={idSearch} onClear={address.clearFilter} />}
-        {isRefused && (
-          <NothingListed title="This filter cannot be read" onClear={address.clearFilter}>
-            {describeError(list?.error)}
+        </div>
+        {searchedId !== undefined && (
+          <Link class="card line id-link" href={`/plants/${searchedId}${search}`}>
+            Open the plant with the id {searchedId} <span class="note">Enter opens it</span>
+          </Link>
+        )}
+        {isFirst && <LoadingCard lines={6} />}
+        {isEmpty && search === "" && <FirstPlant />}
+        {isEmpty && search !== "" && (
+          <NothingListed title="No plants match" onClear={clear}>
+            The search finds any part of a name, ignoring case. Tag and sender must match exactly.
           </NothingListed>
         )}
-        {!isEmpty && !isRefused && (
-          <ListCard
-            list={list}
-            isReloading={isReloading}
-            filter={filter}
-            scroller={scroller}
-            onShowWaiting={showWaiting}
-            onReload={reload}
-            onOrder={() => changeFilter({ order: filter.order === "newest" ? "oldest" : "newest" })}
-          />
+        {isRefused && (
+          <NothingListed title="This filter cannot be read" onClear={clear}>
+            {describeError(error)}
+          </NothingListed>
         )}
-        {selectedId !== undefined && (
-          <PlantDetail key={selectedId} id={selectedId} onClose={address.closePlant} />
+        {!isFirst && !isEmpty && !isRefused && (
+          <PlantTable list={list} selectedId={selectedId} search={search} />
         )}
       </div>
-    </PlantLinksContext.Provider>
+      {selectedId !== undefined && (
+        <PlantDetail key={selectedId} id={selectedId} onClose={() => router.navigate(`/plants${search}`)} />
+      )}
+    </div>
   );
 }
 
-interface NoMatchesProps {
-  readonly idSearch: IdSearch;
-  readonly onClear: () => void;
+/** The id in the path of a plant; undefined in any other path. */
+export function plantIdOf(path: string): string | undefined {
+  return /^\/plants\/(-?\d+)$/.exec(path)?.[1];
 }
 
-/** Stands in place of the table if no name matches; a plant with the searched id may still be shown above. */
-function NoMatches({ idSearch, onClear }: NoMatchesProps) {
-  if (idSearch.isFound) return <p class="note no-names">No name contains {idSearch.id}.</p>;
-  if (!idSearch.isKnown) return null;
-  return (
-    <NothingListed title="No plants match" onClear={onClear}>
-      The search finds an id, or any part of a name, ignoring case. Tag, id and token must match exactly.
-    </NothingListed>
-  );
+/** The id that is searched for; undefined if the text is none. */
+function idIn(text = ""): string | undefined {
+  return /^\s*(-?\d{1,19})\s*$/.exec(text)?.[1];
+}
+
+/** The list for a filter. It looks for new plants once a second, or less often if that is slow. */
+function usePlantList(filter: Filter): PlantList {
+  const { api, connection } = useConsole();
+  const list = useMemo(() => new PlantList(api), [api]);
+  useObserved(list);
+  // A layout effect does not wait for a frame, so the request starts earlier.
+  useLayoutEffect(() => void list.show(apiFilter(filter)), [list, JSON.stringify(filter)]);
+  useEffect(() => {
+    const poll = connection.poll(async (signal) => {
+      const startMs = performance.now();
+      // The frame says that there is no connection.
+      await list.refresh(signal).catch(() => {});
+      return Math.max(pollMs, waitFactor * (performance.now() - startMs));
+    });
+    return () => {
+      poll.stop();
+      list.stop();
+    };
+  }, [connection, list]);
+  return list;
+}
+
+/** The row of the plant whose details are open stays in view. Its link gets the focus once they are closed, even by Back. */
+function useSelectedRow(
+  selectedId: string | undefined,
+  heading: { readonly current: HTMLElement | null },
+): void {
+  useLayoutEffect(() => {
+    if (selectedId === undefined) return nameTab(title);
+    const link = () => document.getElementById(`plant-${selectedId}`)?.querySelector("a");
+    link()?.scrollIntoView({ block: "nearest" });
+    return () => (link() ?? heading.current)?.focus();
+  }, [selectedId]);
 }

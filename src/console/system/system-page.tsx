@@ -5,6 +5,7 @@ import { useConsole } from "../console.ts";
 import { ErrorNotice, LoadingCard } from "../parts/content-states.tsx";
 import { Button } from "../parts/controls.tsx";
 import { useLive, useLoad } from "../parts/hooks.ts";
+import { Link } from "../parts/link.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Panel } from "../parts/panel.tsx";
 import { Release, Size, StateLine } from "../parts/state-line.tsx";
@@ -19,6 +20,9 @@ export function SystemPage() {
   return (
     <>
       <PageHead title="System" lead={overview === undefined ? "…" : <Release overview={overview} />}>
+        <Link class="button" href="/audit">
+          Audit
+        </Link>
         <a class="button" href={`${me.publicUrl}/docs`}>
           API docs
         </a>

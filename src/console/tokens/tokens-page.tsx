@@ -5,6 +5,7 @@ import { EmptyState, ErrorNotice, LoadingCard } from "../parts/content-states.ts
 import { Button } from "../parts/controls.tsx";
 import { useLoad } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
+import { Link } from "../parts/link.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { CreateToken, RevokeToken, RotateToken } from "./token-dialogs.tsx";
 import { TokenTable } from "./token-table.tsx";
@@ -31,6 +32,9 @@ export function TokensPage() {
         title="Tokens"
         lead="Programs send plants with a token; people sign in with one. Each plant has the name of the token that created it."
       >
+        <Link class="button" href="/audit">
+          Audit
+        </Link>
         <Button class="primary" onClick={() => setDialog({ kind: "create" })}>
           <Icon name="plus" /> Create a token
         </Button>
