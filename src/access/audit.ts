@@ -1,3 +1,4 @@
+import { auditLabels } from "../text/audit-labels.ts";
 import { isoTime } from "../text/time.ts";
 
 /** Who does something, and from where. */
@@ -8,27 +9,9 @@ export interface Origin {
   readonly address: string | undefined;
 }
 
-export const auditActions = [
-  "token.created",
-  "token.rotated",
-  "token.revoked",
-  "token.copied",
-  "store.copied",
-  "console.signed-in",
-  "export.started",
-  "follow.started",
-  "import.started",
-  "import.finished",
-  "import.stopped",
-  "import.failed",
-  "backup.created",
-  "backup.failed",
-  // Only the console of 1.2.1 verified backups.
-  "backup.verified",
-  "backup.downloaded",
-] as const;
+export type AuditAction = keyof typeof auditLabels;
 
-export type AuditAction = (typeof auditActions)[number];
+export const auditActions = Object.keys(auditLabels) as AuditAction[];
 
 export interface AuditEntry extends Origin {
   readonly atMs: number;
