@@ -32,6 +32,15 @@ export function expecting<Value>(
 
 export const parseTime = expecting(timeExpected, tryParseTime);
 
+/** A time; or how long ago it is, such as `7d`. */
+export const parseTimeOrAge = expecting(
+  "must be a time, such as 2026-11-15T09:30Z, or how long ago it is, such as 7d",
+  (text) => {
+    const ageMs = tryParseDuration(text);
+    return ageMs === undefined ? tryParseTime(text) : Date.now() - ageMs;
+  },
+);
+
 /** In milliseconds. */
 export const parseDuration = expecting(durationExpected, tryParseDuration);
 

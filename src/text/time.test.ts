@@ -1,10 +1,11 @@
 import { expect, test } from "bun:test";
-import { isoDate, isoSeconds, isoTime, timeInFileName, tryParseTime } from "./time.ts";
+import { isoDate, isoMinutes, isoSeconds, isoTime, timeInFileName, tryParseTime } from "./time.ts";
 
 test.each([
   ["2026-11-15", "2026-11-15T00:00:00.000Z"],
   ["2026-11-15T09:30", "2026-11-15T09:30:00.000Z"],
   ["2026-11-15T09:30Z", "2026-11-15T09:30:00.000Z"],
+  ["2026-11-15 09:30Z", "2026-11-15T09:30:00.000Z"],
   ["2026-11-15T09:30:15", "2026-11-15T09:30:15.000Z"],
   ["2026-11-15T09:30:15.250", "2026-11-15T09:30:15.250Z"],
   ["2026-11-15T09:30:15.250Z", "2026-11-15T09:30:15.250Z"],
@@ -17,7 +18,7 @@ test.each([
 
 test("what is no day or no time of a day is not a time", () => {
   const days = "|soon|2026|2026-11|2026-13-01|2026-02-29|15 Nov 2026|1763190000000".split("|");
-  const times = "2026-02-31T09:30|2026-11-15T|2026-11-15T25:00|2026-11-15 09:30|2026-11-15T09:30 Z".split(
+  const times = "2026-02-31T09:30|2026-11-15T|2026-11-15T25:00|2026-11-15  09:30|2026-11-15T09:30 Z".split(
     "|",
   );
   expect([...days, ...times].filter((text) => tryParseTime(text) !== undefined)).toEqual([]);
@@ -27,8 +28,10 @@ test("no time has no text", () => {
   expect(isoTime(undefined)).toBeUndefined();
 });
 
-test("a time for people has no milliseconds", () => {
-  expect(isoSeconds(Date.UTC(2026, 10, 15, 9, 30, 15, 250))).toBe("2026-11-15T09:30:15Z");
+test("a time for people ends with its second, or its minute", () => {
+  const timeMs = Date.UTC(2026, 10, 15, 9, 30, 15, 250);
+  expect(isoSeconds(timeMs)).toBe("2026-11-15T09:30:15Z");
+  expect(isoMinutes(timeMs)).toBe("2026-11-15 09:30Z");
 });
 
 test("the day of a time is that in UTC", () => {
