@@ -2,7 +2,7 @@ import { dlopen, FFIType } from "bun:ffi";
 import { fstatSync, readFileSync } from "node:fs";
 import { errorReport, forStandardError, runCommand } from "./cli/run.ts";
 import { StandardOutput } from "./cli/standard-output.ts";
-import { interruptedCode, type Terminal } from "./cli/terminal.ts";
+import { interruptedCode, type Process } from "./cli/terminal.ts";
 
 // The C library of glibc, musl, macOS and Windows.
 const libraries = ["libc.so.6", "libc.so", "libSystem.B.dylib", "ucrtbase.dll"];
@@ -27,7 +27,7 @@ const outIsTerminal = stdout.isTTY === true;
 const errIsTerminal = stderr.isTTY === true;
 
 // The process, as commands see it.
-const terminal: Terminal = {
+const terminal: Process = {
   environment: env,
   readFile: (path) => readFileSync(path, "utf8"),
   input: () => process.stdin,

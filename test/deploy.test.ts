@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { settingsOf } from "../src/cli/command.ts";
 import { commands } from "../src/cli/run.ts";
 import { readServiceConfig } from "../src/config/read-config.ts";
 import { secrets, settings } from "../src/config/settings.ts";
@@ -42,7 +43,7 @@ test("the files name only variables, commands and flags that exist", () => {
     const command = Object.entries(commands).find(([each]) => line.startsWith(`${each} `))?.[1];
     const known = [
       ...Object.keys(command?.flags ?? {}),
-      ...(command?.settings ?? []).map((each) => settings[each].flag),
+      ...(command === undefined ? [] : settingsOf(command)).map(({ flag }) => flag),
     ];
     const used = Array.from(line.matchAll(/ --([a-z-]+)/g), ([, flag = ""]) => flag);
     return command === undefined ? [line] : used.filter((flag) => !known.includes(flag));

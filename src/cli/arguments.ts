@@ -1,31 +1,26 @@
 import { withoutPassword } from "../config/database.ts";
-import { secrets, settings } from "../config/settings.ts";
-import { Problem } from "../system/problem.ts";
-import { describeInvalid, InvalidValue, type Parser } from "../text/parsers.ts";
-import { shellQuoted } from "../text/shell.ts";
-import { type Arguments, type Command, flagsOf, secretNamesOf } from "./command.ts";
+import type { ConfigSources } from "../config/read-config.ts";
+import { secrets } from "../config/settings.ts";
+import { type Command, ownFlagsOf, placeholdersOf, secretNamesOf } from "./command.ts";
 import { nearestWord } from "./suggestion.ts";
 import type { Terminal } from "./terminal.ts";
+import { parseArgument, UsageError } from "./usage-error.ts";
+
+/** A command line, read: what its command runs with. */
+export interface Arguments {
+  readonly flags: Readonly<Record<string, unknown>>;
+  readonly argument: unknown;
+  readonly sources: ConfigSources;
+}
 
 // An id may be negative, and - is standard input.
 const notFlag = /^(?:[^-]|-\d|-$|$)/;
-
-/** The command line is wrong. The message is one sentence without its full stop; the exit code is 2. */
-export class UsageError extends Problem {
-  /** What was probably meant, as a question; empty if nothing is near. */
-  readonly suggestion: string;
-
-  constructor(message: string, meant?: string) {
-    super(message, { exitCode: 2 });
-    this.suggestion = meant === undefined ? "" : `Did you mean ${meant}?`;
-  }
-}
 
 /** @throws UsageError */
 export function parseArguments(
   args: readonly string[],
   command: Command,
-  { environment, readFile }: Terminal,
+  { environment, readFile }: Pick<Terminal, "environment" | "readFile">,
 ): Arguments {
   const given = new Map<string, string[]>();
   const positionals: string[] = [];
@@ -40,20 +35,28 @@ export function parseArguments(
       given.set(name, [...(given.get(name) ?? []), text]);
     }
   }
-  const positional = command.needsPositional ? (positionals.shift() ?? "") : "";
-  // A script may quote a variable that is not set, which passes an empty argument.
-  const unexpected = positionals.find((argument) => argument !== "");
-  if (unexpected !== undefined) throw unexpectedArgumentError(unexpected, command, given);
-  if (command.needsPositional && positional === "") throw wrongUsageError(command);
-  const value = (flag: string) => given.get(flag)?.at(-1);
-  const flags = Object.fromEntries(Object.values(settings).map(({ flag }) => [flag, value(flag)]));
+  const argument = readArgument(positionals, command);
+  const flags = Object.entries(ownFlagsOf(command)).map(
+    ([name, flag]) => [name, flag.read(given.get(name) ?? [], `--${name}`)] as const,
+  );
+  const lastTexts = Array.from(given, ([name, texts]) => [name, texts.at(-1)] as const);
   return {
-    positional,
-    sources: { flags, environment, readFile },
-    value,
-    values: (flag) => given.get(flag) ?? [],
-    has: (flag) => given.has(flag),
+    flags: Object.fromEntries(flags),
+    argument,
+    sources: { flags: Object.fromEntries(lastTexts), environment, readFile },
   };
+}
+
+/** The argument that is not a flag, if the command needs one. */
+function readArgument(positionals: readonly string[], { argument, usage }: Command): unknown {
+  const wanted = argument === undefined ? 0 : 1;
+  // A script may quote a variable that is not set, which passes an empty argument.
+  const unexpected = positionals.slice(wanted).find((text) => text !== "");
+  if (unexpected !== undefined) throw new UsageError(`Unexpected argument "${withoutPassword(unexpected)}"`);
+  if (argument === undefined) return undefined;
+  const [text = ""] = positionals;
+  if (text === "") throw new UsageError(`Usage: plant-store ${usage}`);
+  return parseArgument(usage.split(" ").at(-1) ?? "", text, argument);
 }
 
 /** The name and the value of a flag. Unless `=` attaches the value, it is taken from the rest of the arguments. */
@@ -63,10 +66,10 @@ function takeFlag(
   command: Command,
 ): { readonly name: string; readonly text: string } {
   const [, flag = "", name = "", attached] = /^(--?([^=]*))(?:=(.*))?$/s.exec(arg) ?? [];
-  const known = flagsOf(command).get(name);
-  if (!flag.startsWith("--") || known === undefined)
+  const placeholder = placeholdersOf(command).get(name);
+  if (!flag.startsWith("--") || placeholder === undefined)
     throw unknownFlagError(flag, attached ?? rest[0], command);
-  if (known.placeholder === undefined) {
+  if (placeholder === "") {
     if (attached !== undefined) throw new UsageError(`${flag} takes no value`);
     return { name, text: "" };
   }
@@ -77,37 +80,12 @@ function takeFlag(
 }
 
 /** A warning for each flag that contains a database password. */
-export function passwordWarnings({ value }: Arguments): string[] {
+export function passwordWarnings({ flags }: ConfigSources): string[] {
   return ["database", "from", "to"].flatMap((flag) => {
-    const database = value(flag);
+    const database = flags[flag];
     if (database === undefined || withoutPassword(database) === database) return [];
     return `every user of this machine can read the password in --${flag}; use PLANT_STORE_DATABASE_PASSWORD_FILE`;
   });
-}
-
-export function wrongUsageError({ usage }: Pick<Command, "usage">): UsageError {
-  return new UsageError(`Usage: plant-store ${usage}`);
-}
-
-/** @throws UsageError if the value is invalid */
-export function readFlag<Value>(args: Arguments, name: string, parse: Parser<Value>): Value | undefined {
-  return readFlags(args, name, parse).at(-1);
-}
-
-/** @throws UsageError if one of the values is invalid */
-export function readFlags<Value>(args: Arguments, name: string, parse: Parser<Value>): Value[] {
-  return args.values(name).map((text) => parseArgument(`--${name}`, text, parse));
-}
-
-/** @throws UsageError if the text of `name` is invalid */
-export function parseArgument<Value>(name: string, text: string, parse: Parser<Value>): Value {
-  try {
-    return parse(text);
-  } catch (error) {
-    if (error instanceof InvalidValue)
-      throw new UsageError(describeInvalid(name, error, withoutPassword(text)));
-    throw error;
-  }
 }
 
 function unknownFlagError(flag: string, value: string | undefined, command: Command): UsageError {
@@ -121,27 +99,11 @@ function unknownFlagError(flag: string, value: string | undefined, command: Comm
 
 /** The flag that was probably meant. A value is quoted only if it is a port: any other may be a secret. */
 function flagMeantBy(name: string, value: string | undefined, command: Command): string | undefined {
-  const flags = flagsOf(command);
+  const flags = placeholdersOf(command);
   if (name === "port" && flags.has("listen")) {
     const port = /^\d{1,5}$/.test(value ?? "") ? value : "PORT";
     return `--listen 127.0.0.1:${port}`;
   }
   const nearest = nearestWord(name, flags.keys());
   return nearest === undefined ? undefined : `--${nearest}`;
-}
-
-/** The value of a flag may have been typed without the flag: `token create greenhouse`, `verify plants.db`. */
-function unexpectedArgumentError(
-  argument: string,
-  command: Command,
-  given: ReadonlyMap<string, unknown>,
-): UsageError {
-  const shown = withoutPassword(argument);
-  const expected = [...command.usage.matchAll(/--([\w-]+) [A-Z]+/g)].map(([, flag = ""]) => flag);
-  // With an argument of its own, as in `backup a.db b.db`, the first of two may be the data file.
-  const takesDataFile = !command.needsPositional && flagsOf(command).has("database");
-  if (takesDataFile && argument.endsWith(".db")) expected.push("database");
-  const missing = expected.find((flag) => !given.has(flag));
-  const meant = missing === undefined ? undefined : `--${missing} ${shellQuoted(shown)}`;
-  return new UsageError(`Unexpected argument "${shown}"`, meant);
 }

@@ -1,57 +1,37 @@
-import { type AuditEntryJson, presentAuditEntry } from "../access/audit.ts";
-import { readStoreConfig } from "../config/read-config.ts";
-import { openForReading } from "../storage/open-store.ts";
+import { type AuditEntry, presentAuditEntry } from "../access/audit.ts";
+import { auditLabels } from "../text/audit-labels.ts";
 import { formatCount } from "../text/counts.ts";
 import { countFrom } from "../text/parsers.ts";
-import { readFlag } from "./arguments.ts";
-import { type Command, jsonFlag, storeSecrets, storeSettings } from "./command.ts";
-import { lostWalWarning } from "./lost-wal.ts";
+import { command, flag, jsonFlag } from "./command.ts";
+import { reading } from "./openings.ts";
 import { type Column, formatTable } from "./table.ts";
-import { escapeInvisible, printJson, type Terminal } from "./terminal.ts";
+import { escapeInvisible, printJson } from "./terminal.ts";
 
-const limitDefault = 50;
-const limitMax = 100_000;
-const columns: readonly Column<AuditEntryJson>[] = [
-  { heading: "at", text: ({ at }, time) => time(at) },
-  { heading: "actor", text: ({ actor }) => escapeInvisible(actor), canBeCut: true },
-  { heading: "action", text: ({ action }) => escapeInvisible(action) },
-  { heading: "subject", text: ({ subject }) => escapeInvisible(subject), canBeCut: true },
-  {
-    heading: "address",
-    text: ({ address }) => escapeInvisible(address ?? "-"),
-    canBeCut: true,
-    canBeLeftOut: true,
-  },
-  { heading: "detail", text: ({ detail }) => escapeInvisible(detail), canBeCut: true, roomyColumns: 20 },
+const columns: readonly Column<AuditEntry>[] = [
+  { heading: "at", cell: ({ atMs }) => atMs },
+  { heading: "action", cell: ({ action }) => auditLabels[action] ?? escapeInvisible(action) },
+  { heading: "actor", cell: ({ actor }) => escapeInvisible(actor), isFreeText: true },
+  { heading: "subject", cell: ({ subject }) => escapeInvisible(subject), isFreeText: true },
+  { heading: "address", cell: ({ address }) => address && escapeInvisible(address), isFreeText: true },
+  { heading: "detail", cell: ({ detail }) => escapeInvisible(detail), isFreeText: true },
 ];
 
-export const audit: Command = {
+export const audit = command({
   usage: "audit",
   summary: "list token changes, sign-ins, exports, imports and backups",
   examples: ["plant-store audit", "plant-store audit --limit 1000 --json"],
   flags: {
-    limit: { placeholder: "COUNT", help: `how many entries to list (${limitDefault})` },
+    limit: flag("COUNT", "how many entries to list", countFrom(1, 100_000), "50"),
     json: jsonFlag,
   },
-  settings: storeSettings,
-  secrets: storeSecrets,
-  async run(args, terminal) {
-    const limit = readFlag(args, "limit", countFrom(1, limitMax)) ?? limitDefault;
-    await using opened = await openForReading(readStoreConfig(args.sources), lostWalWarning(terminal));
-    const { entries, next } = await opened.audit.page(limit, undefined);
-    const presented = entries.map(presentAuditEntry);
-    if (args.has("json")) printJson(terminal, presented);
-    else printEntries(terminal, presented, { isCut: next !== undefined });
+  opens: reading,
+  async run({ flags: { limit, json }, opened: store }, terminal) {
+    const { entries, next } = await store.audit.page(limit, undefined);
+    if (json) printJson(terminal, entries.map(presentAuditEntry));
+    else if (entries.length === 0) terminal.note("The audit trail is empty.\n");
+    else terminal.out(`${formatTable(columns, entries, terminal)}\n`);
+    if (next !== undefined && !json)
+      terminal.note(`Showing the newest ${formatCount(entries.length)}. Use --limit for more.\n`);
     return 0;
   },
-};
-
-function printEntries(
-  terminal: Terminal,
-  entries: readonly AuditEntryJson[],
-  { isCut }: { readonly isCut: boolean },
-): void {
-  if (entries.length === 0) terminal.note("The audit trail is empty.\n");
-  else terminal.out(`${formatTable(columns, entries, terminal)}\n`);
-  if (isCut) terminal.note(`Showing the newest ${formatCount(entries.length)}. Use --limit for more.\n`);
-}
+});

@@ -5,11 +5,8 @@ import { BackupFolder, type CompletedBackup } from "../storage/sqlite/copying/ba
 import { isAsStored } from "../storage/sqlite/copying/copy.ts";
 import { whyUnrecorded } from "../storage/sqlite/data-file/last-backup.ts";
 import { countFrom } from "../text/parsers.ts";
-import { readFlag, UsageError } from "./arguments.ts";
-import type { Arguments, Command } from "./command.ts";
+import { command, flag, jsonFlag } from "./command.ts";
 import {
-  dataFile,
-  dataFileFlags,
   presentCopiedFile,
   summaryOf,
   warnIfChanged,
@@ -17,30 +14,32 @@ import {
   withProgress,
 } from "./data-file-command.ts";
 import { orCannotBeWritten } from "./file-problem.ts";
+import { dataFile } from "./openings.ts";
 import { printJson, type Terminal, warn } from "./terminal.ts";
+import { UsageError } from "./usage-error.ts";
 
-const keepMax = 100_000;
-
-export const backup: Command = {
+export const backup = command({
   usage: "backup FILE|DIR|-",
-  needsPositional: true,
   summary: "back up the data file, even while the service runs",
   examples: ["plant-store backup plants-2026-11-15.db", "plant-store backup backups --keep 7"],
   flags: {
-    keep: {
-      placeholder: "N",
-      help: "keep the newest N backups in the folder and delete the others, unless one of them has more plants",
-    },
-    ...dataFileFlags,
+    keep: flag(
+      "COUNT",
+      "keep the newest backups in the folder and delete the others, unless one of them has more plants",
+      countFrom(1, 100_000),
+    ),
+    json: jsonFlag,
   },
-  async run(args, terminal) {
-    const from = dataFile(args, "pg_dump");
-    const keep = readFlag(args, "keep", countFrom(1, keepMax));
-    const to = args.positional;
+  argument: String,
+  opens: dataFile("pg_dump"),
+  async run({ flags: { keep, json }, argument: to, opened: { path: from } }, terminal) {
     const existing = orCannotBeWritten(to, () => statSync(to, { throwIfNoEntry: false }));
     const isFolder = existing?.isDirectory() ?? keep !== undefined;
     if (keep !== undefined && (to === "-" || !isFolder)) throw new UsageError("--keep needs a folder");
-    if (to === "-") return backUpToOutput(from, args, terminal);
+    if (to === "-") {
+      if (json) throw new UsageError("--json cannot be combined with a backup to standard output");
+      return backUpToOutput(from, terminal);
+    }
     const { made, removed, larger, unrecorded } = await withProgress(terminal, {
       file: from,
       ifInterrupted: "There is no backup.",
@@ -50,7 +49,7 @@ export const backup: Command = {
           : backUpToFile(from, to, onStep),
     });
     warnIfUnrecorded(unrecorded, terminal);
-    if (args.has("json")) {
+    if (json) {
       printJson(terminal, { ...presentCopiedFile(made), removed });
     } else {
       terminal.note(summaryOf("Backed up and checked", made));
@@ -64,7 +63,7 @@ export const backup: Command = {
       );
     return isAsStored(made) && larger === undefined ? 0 : 1;
   },
-};
+});
 
 async function backUpToFile(from: string, to: string, onStep: OnStep): Promise<CompletedBackup> {
   const atMs = Date.now();
@@ -72,8 +71,7 @@ async function backUpToFile(from: string, to: string, onStep: OnStep): Promise<C
   return { made, removed: [], larger: undefined, unrecorded: whyUnrecorded(from, { atMs, ...made }) };
 }
 
-async function backUpToOutput(from: string, args: Arguments, terminal: Terminal): Promise<number> {
-  if (args.has("json")) throw new UsageError("--json cannot be combined with a backup to standard output");
+async function backUpToOutput(from: string, terminal: Terminal): Promise<number> {
   if (terminal.outIsTerminal)
     throw new UsageError("Standard output is a terminal; redirect it to a file or a pipe");
   const atMs = Date.now();

@@ -1,57 +1,142 @@
 import type { ConfigSources } from "../config/read-config.ts";
-import { type SecretName, type SettingName, secrets, settingNames, settings } from "../config/settings.ts";
-import { eitherOf } from "../text/words.ts";
-import { bold, columnsOf, formatTerms, type Terminal, wrapped } from "./terminal.ts";
+import { type SecretName, type Setting, secrets } from "../config/settings.ts";
+import type { Parser } from "../text/parsers.ts";
+import type { Terminal } from "./terminal.ts";
+import { parseArgument, UsageError } from "./usage-error.ts";
 
-export interface Flag {
-  /** The name of its value in the help; a boolean flag has none. */
-  readonly placeholder?: string;
+/** A flag, and how its values are read. */
+export interface Flag<Value> {
+  /** The name of its value in the help; empty if it takes none. */
+  readonly placeholder: string;
   readonly help: string;
+  /**
+   * Reads every text that it was given; `label` is its name with dashes.
+   * @throws UsageError
+   */
+  readonly read: (texts: readonly string[], label: string) => Value;
 }
 
-export interface Arguments {
-  /** The argument that is not a flag; empty if there is none. */
-  readonly positional: string;
+type Flags = Readonly<Record<string, Flag<unknown>>>;
+export type UsedSecrets = Readonly<Partial<Record<SecretName, string>>>;
+
+/** What a command works on. It is opened before the command runs, and closed after it. */
+export interface Opening<Opened> {
+  /** The settings that say what to open, such as --database. */
+  readonly settings: readonly Setting<unknown>[];
+  readonly secrets?: UsedSecrets;
+  readonly open: (sources: ConfigSources, terminal: Terminal) => Promise<Opened & AsyncDisposable>;
+}
+
+/** What a command runs with. */
+interface Given<Own extends Flags, Argument, Opened> {
+  readonly flags: { readonly [Name in keyof Own]: ReturnType<Own[Name]["read"]> };
+  /** The argument that is not a flag. */
+  readonly argument: Argument;
+  readonly opened: Opened;
   /** Where to read the settings from. */
   readonly sources: ConfigSources;
-  value(flag: string): string | undefined;
-  values(flag: string): readonly string[];
-  has(flag: string): boolean;
 }
 
-type UsedSecrets = Readonly<Partial<Record<SecretName, string>>>;
-
-export interface Command {
+interface CommandOf<Own extends Flags, Argument, Opened> {
   /** The command with its arguments, such as `token create --name NAME`. */
   readonly usage: string;
   readonly summary: string;
   readonly examples: readonly string[];
-  readonly flags?: Readonly<Record<string, Flag>>;
-  /**
-   * Whether it runs until it is stopped. It then logs its warnings by itself, has --log-level instead of --quiet, and goes on if
-   * nobody reads what it prints.
-   */
+  readonly flags?: Own;
+  /** Reads the argument that is not a flag, if it needs one; the last word of its usage is the name of it. */
+  readonly argument?: Parser<Argument>;
+  readonly opens?: Opening<Opened>;
+  /** Whether it runs until it is stopped. It then has --log-level instead of --quiet, and handles signals by itself. */
   readonly isService?: true;
-  /** Whether it needs an argument that is not a flag. */
-  readonly needsPositional?: true;
-  /** The settings that it accepts as flags. */
-  readonly settings?: readonly SettingName[];
+  /** The settings that it accepts as flags, besides those of what it opens. */
+  readonly settings?: readonly Setting<unknown>[];
   /** The secrets that it reads from the environment, and what for. */
   readonly secrets?: UsedSecrets;
   /** Returns the exit code. `run.ts` prints the message of an expected error. */
-  run(args: Arguments, terminal: Terminal): Promise<number>;
+  readonly run: (given: Given<Own, Argument, Opened>, terminal: Terminal) => Promise<number>;
 }
 
-// What a person runs first.
-const firstCommands = [
-  ["plant-store serve", "run the service"],
-  ["plant-store token create --name greenhouse", "create a token for a client"],
-] as const;
+// biome-ignore lint/suspicious/noExplicitAny: each command has values of its own types.
+export type Command = CommandOf<any, any, any>;
 
-export const jsonFlag: Flag = { help: "print JSON" };
+/** A command, which gets the values of its flags, its argument and what it opens with their types. */
+export function command<const Own extends Flags, Argument, Opened>(
+  definition: CommandOf<Own, Argument, Opened>,
+): Command {
+  return definition;
+}
 
-/** The settings of every command that opens the store, on either engine. */
-export const storeSettings: readonly SettingName[] = ["database", "allowUnsafeDatabase"];
+/** A flag without a value. */
+export function switchFlag(help: string): Flag<boolean> {
+  return { placeholder: "", help, read: (texts) => texts.length > 0 };
+}
+
+/** A flag with one value. If it is repeated, the last one counts. The default is what someone would type. */
+export function flag<Value>(placeholder: string, help: string, parse: Parser<Value>): Flag<Value | undefined>;
+export function flag<Value>(
+  placeholder: string,
+  help: string,
+  parse: Parser<Value>,
+  defaultText: string,
+): Flag<Value>;
+export function flag<Value>(
+  placeholder: string,
+  help: string,
+  parse: Parser<Value>,
+  defaultText?: string,
+): Flag<Value | undefined> {
+  return {
+    placeholder,
+    help: defaultText === undefined ? help : `${help} (${defaultText})`,
+    read(texts, label) {
+      const text = texts.at(-1) ?? defaultText;
+      return text === undefined ? undefined : parseArgument(label, text, parse);
+    },
+  };
+}
+
+export function requiredFlag<Value>(placeholder: string, help: string, parse: Parser<Value>): Flag<Value> {
+  return {
+    placeholder,
+    help: `${help} (required)`,
+    read(texts, label) {
+      const text = texts.at(-1);
+      if (text === undefined) throw new UsageError(`${label} is needed`);
+      return parseArgument(label, text, parse);
+    },
+  };
+}
+
+/** A flag that may be repeated, for several values. */
+export function repeatedFlag<Value>(
+  placeholder: string,
+  help: string,
+  parse: Parser<Value>,
+): Flag<readonly Value[]> {
+  return {
+    placeholder,
+    help,
+    read: (texts, label) => texts.map((text) => parseArgument(label, text, parse)),
+  };
+}
+
+/** A flag of which a second value would seem to widen the choice. */
+export function filterFlag<Value>(
+  placeholder: string,
+  help: string,
+  parse: Parser<Value>,
+): Flag<Value | undefined> {
+  const once = flag(placeholder, help, parse);
+  return {
+    ...once,
+    read(texts, label) {
+      if (texts.length > 1) throw new UsageError(`${label} can be given only once`);
+      return once.read(texts, label);
+    },
+  };
+}
+
+export const jsonFlag = switchFlag("print JSON");
 
 /** The secrets of a command that reads them all. */
 export const allSecrets: UsedSecrets = {
@@ -60,166 +145,28 @@ export const allSecrets: UsedSecrets = {
   databasePassword: secrets.databasePassword.meaning,
 };
 
-/** The secrets of every command that opens the store, on either engine. */
-export const storeSecrets: UsedSecrets = { databasePassword: secrets.databasePassword.meaning };
+/** The command's own flags, without those of its settings. */
+export function ownFlagsOf({ flags = {}, isService }: Command): Flags {
+  return isService ? flags : { ...flags, quiet: switchFlag("print only errors") };
+}
+
+export function settingsOf({ settings = [], opens }: Command): readonly Setting<unknown>[] {
+  return [...settings, ...(opens?.settings ?? [])];
+}
+
+export function secretsOf({ secrets: own, opens }: Command): UsedSecrets {
+  return { ...own, ...opens?.secrets };
+}
 
 /** The names of the secrets that the command reads. */
-export function secretNamesOf(command: Command): SecretName[] {
-  return Object.keys(command.secrets ?? {}) as SecretName[];
+export function secretNamesOf(of: Command): SecretName[] {
+  return Object.keys(secretsOf(of)) as SecretName[];
 }
 
-/** Every flag of a command, those of its settings included. */
-export function flagsOf(command: Command): ReadonlyMap<string, Flag> {
-  const flags = Object.entries(ownFlagsOf(command));
-  for (const name of command.settings ?? []) {
-    const { flag, placeholder, help, default: text } = settings[name];
-    flags.push([flag, { placeholder, help: text === "" ? help : `${help} (${text})` }]);
-  }
-  return new Map(flags);
-}
-
-function ownFlagsOf({ flags = {}, isService }: Command): Readonly<Record<string, Flag>> {
-  return isService ? flags : { ...flags, quiet: { help: "print only errors" } };
-}
-
-/** Every command, on one screen if that has 80 columns. */
-export function generalHelp(
-  commands: Readonly<Record<string, Command>>,
-  hasColour: boolean,
-  columns: number,
-): string {
-  return [
-    `${bold("plant-store", hasColour)}: a durable intake for plant records. Examples:`,
-    formatTerms(firstCommands, "  ", columns),
-    "",
-    bold("Commands", hasColour),
-    formatTerms(commandRows(commands), "  ", columns),
-    "",
-    ...wrapped("For details, run plant-store COMMAND --help. README.md and docs/ have more.", columns),
-    "",
-  ].join("\n");
-}
-
-/** The second words of the commands that begin with this one. */
-export function verbsOf(commands: Readonly<Record<string, Command>>, first: string): string[] {
-  return Object.keys(commands).flatMap((name) =>
-    name.startsWith(`${first} `) ? (name.split(" ")[1] ?? []) : [],
-  );
-}
-
-export function commandHelp(command: Command, hasColour: boolean, columns: number): string {
-  const heading = (text: string) => bold(text, hasColour);
-  return [
-    ...titleLines(command, heading, columns),
-    "",
-    heading("Examples"),
-    ...command.examples.map((example) => exampleLines(example, columns)),
-    "",
-    ...flagLines(command, heading, columns),
-    ...secretLines(command, heading, columns),
-    "",
-    heading("Exit codes"),
-    command.isService
-      ? "  0 stopped, 1 failed, 2 misused"
-      : "  0 done, 1 failed, 2 misused, 130 or 143 interrupted",
-    "",
-  ].join("\n");
-}
-
-/** What the command is called and does, on one line if it fits. */
-function titleLines(
-  { usage, summary }: Command,
-  heading: (text: string) => string,
-  columns: number,
-): string[] {
-  const name = `plant-store ${usage}`;
-  if (columnsOf(`${name}: ${summary}`) <= columns) return [`${heading(name)}: ${summary}`];
-  const indent = "  ";
-  return [`${heading(name)}:`, ...wrapped(summary, columns - indent.length).map((line) => indent + line)];
-}
-
-/** An example; one that is too long for the width goes on after a backslash, so that it can be copied. */
-function exampleLines(example: string, columns: number): string {
-  const indent = "  ";
-  if (columnsOf(indent + example) <= columns) return indent + example;
-  const ending = " \\";
-  // A no-break space keeps a flag and its value on one line.
-  const words = example.replaceAll(/(--\S+) (?![-<>])/g, "$1\u00a0");
-  const lines = wrapped(words, columns - 2 * indent.length - ending.length);
-  return indent + lines.join(`${ending}\n${indent}${indent}`).replaceAll("\u00a0", " ");
-}
-
-/** Every flag and what it is for, in lists under headings, which are aligned with each other. */
-function flagLines(command: Command, heading: (text: string) => string, columns: number): string[] {
-  const known = flagsOf(command);
-  const termOf = (name: string): string => {
-    const placeholder = known.get(name)?.placeholder;
-    return placeholder === undefined ? `--${name}` : `--${name} ${placeholder}`;
-  };
-  const widest = Math.max(...Array.from(known.keys(), (name) => termOf(name).length));
-  return flagGroups(command).flatMap(({ title, note, names }, index) => {
-    const terms = names.map((name) => [termOf(name).padEnd(widest), known.get(name)?.help ?? ""] as const);
-    return [
-      ...(index === 0 ? [] : [""]),
-      headingLine(title, note, heading, columns),
-      formatTerms(terms, "  ", columns),
-    ];
-  });
-}
-
-/** A heading with what is said after it. */
-function headingLine(
-  title: string,
-  note: string,
-  heading: (text: string) => string,
-  columns: number,
-): string {
-  return wrapped(`${title} ${note}`.trim(), columns).join("\n").replace(title, heading(title));
-}
-
-interface FlagGroup {
-  readonly title: string;
-  /** What is said after the title; may be empty. */
-  readonly note: string;
-  /** The flags, without their dashes. */
-  readonly names: readonly string[];
-}
-
-/** The flags of the command itself, then its settings: in one list, or in several if it has all of them. */
-function flagGroups(command: Command): FlagGroup[] {
-  const own = { title: "Flags", note: "", names: Object.keys(ownFlagsOf(command)) };
-  return [own, ...settingLists(command.settings ?? [])].filter(({ names }) => names.length > 0);
-}
-
-function settingLists(names: readonly SettingName[]): FlagGroup[] {
-  const used = names.map((name) => settings[name]);
-  const flags = (of: typeof used) => of.map(({ flag }) => flag);
-  if (names === settingNames)
-    return Array.from(
-      Map.groupBy(used, ({ group }) => group),
-      ([title, of]) => ({ title, note: "", names: flags(of) }),
-    );
-  const note = `(also as variables, such as ${used[0]?.variable})`;
-  return [{ title: "Settings", note, names: flags(used) }];
-}
-
-function commandRows(commands: Readonly<Record<string, Command>>): [term: string, meaning: string][] {
-  const rows = Object.entries(commands).map(([name, { summary }]) => {
-    const [first = "", verb] = name.split(" ");
-    return [
-      first,
-      verb === undefined ? summary : `${eitherOf(verbsOf(commands, first))} a ${first}`,
-    ] as const;
-  });
-  // The commands of `token` share a row.
-  return [...new Map(rows)];
-}
-
-function secretLines(command: Command, heading: (text: string) => string, columns: number): string[] {
-  const rows = secretNamesOf(command).map(
-    (name) => [secrets[name].variable, command.secrets?.[name] ?? ""] as const,
-  );
-  if (rows.length === 0) return [];
-  const note = "(append _FILE to a name to read the value from a file)";
-  return ["", headingLine("Environment", note, heading, columns), formatTerms(rows, "  ", columns)];
+/** The placeholder of every flag, by its name; empty if it takes no value. */
+export function placeholdersOf(of: Command): ReadonlyMap<string, string> {
+  return new Map([
+    ...Object.entries(ownFlagsOf(of)).map(([name, { placeholder }]) => [name, placeholder] as const),
+    ...settingsOf(of).map(({ flag: name, placeholder }) => [name, placeholder] as const),
+  ]);
 }

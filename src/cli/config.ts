@@ -1,38 +1,32 @@
-import {
-  type EffectiveSetting,
-  effectiveSettings,
-  readServiceConfig,
-  unknownVariables,
-} from "../config/read-config.ts";
-import { settingNames } from "../config/settings.ts";
-import { allSecrets, type Command, jsonFlag } from "./command.ts";
-import { type Column, formatTable } from "./table.ts";
-import { escapeInvisible, printJson, warn } from "./terminal.ts";
+import { effectiveSettings, readServiceConfig, unknownVariables } from "../config/read-config.ts";
+import { settings } from "../config/settings.ts";
+import { allSecrets, command, jsonFlag } from "./command.ts";
+import { bold, escapeInvisible, formatColumns, printJson, warn } from "./terminal.ts";
 
-const columns: readonly Column<EffectiveSetting>[] = [
-  { heading: "name", text: ({ name }) => name },
-  // The value is whatever the environment has, before it is validated.
-  { heading: "value", text: ({ value }) => escapeInvisible(value) || "(none)" },
-  { heading: "source", text: ({ source }) => source },
-];
-
-export const config: Command = {
+export const config = command({
   usage: "config",
   summary: "print the current settings and where each comes from",
   examples: ["plant-store config", "PLANT_STORE_LISTEN=0.0.0.0:8080 plant-store config --json"],
   flags: { json: jsonFlag },
-  settings: settingNames,
+  settings: Object.values(settings),
   secrets: allSecrets,
-  async run(args, terminal) {
-    const effective = effectiveSettings(args.sources);
-    if (args.has("json")) {
+  async run({ flags: { json }, sources }, terminal) {
+    const effective = effectiveSettings(sources);
+    if (json) {
       printJson(terminal, effective);
     } else {
-      terminal.out(`${formatTable(columns, effective, terminal)}\n`);
+      // The value is whatever the environment has, before it is validated.
+      const rows = effective.map(({ name, value, source }) => [
+        name,
+        source,
+        escapeInvisible(value) || "(none)",
+      ]);
+      const headings = ["name", "source", "value"].map((heading) => bold(heading, terminal.outHasColour));
+      terminal.out(`${formatColumns([headings, ...rows])}\n`);
     }
     for (const name of unknownVariables(terminal.environment)) warn(terminal, `Unknown variable ${name}.`);
     // Validated after the listing, so that an invalid value is listed with its source before the error.
-    readServiceConfig(args.sources);
+    readServiceConfig(sources);
     return 0;
   },
-};
+});

@@ -1,28 +1,23 @@
-import { isDatabaseUrl, withoutPassword } from "../config/database.ts";
+import { isDatabaseUrl, parseDatabase, withoutPassword } from "../config/database.ts";
 import { readStoreConfig } from "../config/read-config.ts";
+import { settings } from "../config/settings.ts";
 import { parseId } from "../files/plant-json.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import type { Step } from "../plants/plant-backups.ts";
-import { type CopyCounts, copyStore } from "../storage/copy-store.ts";
+import { type CopyCounts, copyStore, newCopyCounts } from "../storage/copy-store.ts";
 import { createStore, openForReading, openStore } from "../storage/open-store.ts";
 import { refuseMissingFile } from "../storage/sqlite/data-file/data-file-path.ts";
 import { isSameFile } from "../storage/sqlite/data-file/inode.ts";
 import { Problem } from "../system/problem.ts";
 import { formatCount, formatPlural } from "../text/counts.ts";
 import { capitalized } from "../text/words.ts";
-import { readFlags, UsageError, wrongUsageError } from "./arguments.ts";
-import { type Command, jsonFlag, storeSecrets } from "./command.ts";
-import { noteOfNewFile } from "./new-data-file.ts";
-import { type Progress, progressOfStep, showProgress } from "./progress.ts";
-import {
-  abortOnStopSignal,
-  escapeInvisible,
-  printInterrupted,
-  printJson,
-  type Terminal,
-} from "./terminal.ts";
+import { command, jsonFlag, repeatedFlag, requiredFlag } from "./command.ts";
+import { notingNewFile, storeSecrets } from "./openings.ts";
+import { progressOfStep, showProgress } from "./progress.ts";
+import { escapeInvisible, printJson, type Terminal } from "./terminal.ts";
+import { UsageError } from "./usage-error.ts";
 
-export const copy: Command = {
+export const copy = command({
   usage: "copy --from DATABASE --to DATABASE",
   summary: "copy one store to another, on either engine; run it again to resume",
   examples: [
@@ -31,63 +26,56 @@ export const copy: Command = {
     "plant-store copy --from plants.db --to new.db --without 4711",
   ],
   flags: {
-    from: {
-      placeholder: "DATABASE",
-      help: "a data file or postgres://…, preferably not in use by a service (required)",
-    },
-    to: { placeholder: "DATABASE", help: "a data file or postgres://…, created if missing (required)" },
-    without: { placeholder: "ID", help: "leave out this plant, in a new store; may be repeated" },
+    from: requiredFlag(
+      "DATABASE",
+      "a data file or postgres://…, preferably not in use by a service",
+      parseDatabase,
+    ),
+    to: requiredFlag("DATABASE", "a data file or postgres://…, created if missing", parseDatabase),
+    without: repeatedFlag("ID", "leave out this plant, in a new store; may be repeated", parseId),
     json: jsonFlag,
   },
-  settings: ["allowUnsafeDatabase"],
+  settings: [settings.allowUnsafeDatabase],
   secrets: storeSecrets,
-  async run(args, terminal) {
+  async run({ flags: { from, to, without: ids, json }, sources }, terminal) {
     // Two different stores, of which the first exists.
-    const from = args.value("from");
-    const to = args.value("to");
-    if (from === undefined || to === undefined) throw wrongUsageError(copy);
     if (from === to || isSameFile(from, to)) throw new UsageError("--from and --to are the same");
     if (!isDatabaseUrl(from)) refuseMissingFile(from, "Check --from.");
-    const without = new Set(readFlags(args, "without", parseId));
+    const without = new Set(ids);
+    const counts = newCopyCounts();
+    const again =
+      without.size > 0 ? `Delete ${withoutPassword(to)} and begin again.` : "Run this again; it resumes.";
+    terminal.ifInterrupted(() => `Interrupted. ${summary(counts)}. ${again}`);
 
     // Both are opened as a command with that --database would open it.
-    const { sources } = args;
     const configFor = (database: string) =>
       readStoreConfig({ ...sources, flags: { ...sources.flags, database } });
     await using source = await openForReading(configFor(from));
     await refuseUnknownIds(source.archive, without);
-    const created = noteOfNewFile(to);
-    await using target = without.size > 0 ? await createStore(configFor(to)) : await openStore(configFor(to));
-    terminal.note(created);
+    const open = without.size > 0 ? createStore : openStore;
+    await using target = await notingNewFile(to, terminal, () => open(configFor(to)));
     const hadPlants = await hasPlants(target.archive);
 
     // The copy, with its progress. A plant that the target refuses does not end it.
-    const stop = abortOnStopSignal(terminal);
-    let step: Step | undefined;
-    using line = showProgress(terminal, () => copyProgress(step));
-    const onStep = (next: Step): void => {
-      step = next;
-    };
-    const onFailed = (id: bigint, reason: string): void => {
-      line.clear();
-      terminal.err(`Plant ${id} cannot be stored: ${escapeInvisible(reason)}\n`);
-    };
-    const counts = await copyStore(source, target, { without, onStep, onFailed }, stop);
-    line.end();
-    if (stop.aborted) {
-      const again =
-        without.size > 0 ? `Delete ${withoutPassword(to)} and begin again.` : "Run this again; it resumes.";
-      return printInterrupted(terminal, stop, `Interrupted. ${summary(counts)}. ${again}`);
-    }
+    let step: Step = { doing: "copying the store", unit: "plants", done: () => 0, total: () => 0 };
+    using line = showProgress(terminal, () => progressOfStep(capitalized(step.doing), step));
+    await copyStore(source, target, counts, {
+      without,
+      onStep(next) {
+        step = next;
+      },
+      onFailed: (id, reason) => terminal.err(`Plant ${id} cannot be stored: ${escapeInvisible(reason)}\n`),
+    });
+    line[Symbol.dispose]();
 
     const isIdentical = counts.problems.length === 0 && counts.failed === 0;
-    if (args.has("json")) printJson(terminal, presentCopy(counts));
+    if (json) printJson(terminal, counts);
     else printCounts(terminal, counts, isIdentical);
     if (target.engine === "postgres" && hadPlants && counts.created > 0)
       terminal.note("Followers of the target that are past the times of these plants do not get them.\n");
     return isIdentical ? 0 : 1;
   },
-};
+});
 
 /** @throws Problem the source lacks one of these plants. */
 async function refuseUnknownIds(archive: PlantArchive, ids: ReadonlySet<bigint>): Promise<void> {
@@ -106,38 +94,10 @@ async function hasPlants(archive: PlantArchive): Promise<boolean> {
   return plants.length > 0;
 }
 
-/** What --json prints. */
-interface CopyJson {
-  readonly created: number;
-  readonly replayed: number;
-  readonly conflicts: number;
-  readonly failed: number;
-  readonly compared: number;
-  readonly tokens: number;
-  readonly problems: readonly string[];
-}
-
-function presentCopy(counts: CopyCounts): CopyJson {
-  return {
-    created: counts.created,
-    replayed: counts.replayed,
-    conflicts: counts.conflicts,
-    failed: counts.failed,
-    compared: counts.compared,
-    tokens: counts.tokens,
-    problems: counts.problems,
-  };
-}
-
 function printCounts(terminal: Terminal, counts: CopyCounts, isIdentical: boolean): void {
-  for (const problem of counts.problems) terminal.err(`${escapeInvisible(problem)}\n`);
   const print = isIdentical ? terminal.note : terminal.err;
   print(`${summary(counts)}, ${isIdentical ? "all identical" : "not all identical"}.\n`);
-}
-
-function copyProgress(step: Step | undefined): Progress {
-  if (step === undefined) return { what: "Copying the store", done: 0, unit: "plants", share: undefined };
-  return progressOfStep(capitalized(step.doing), step);
+  for (const problem of counts.problems) terminal.err(`${escapeInvisible(problem)}\n`);
 }
 
 function summary({ created, replayed, conflicts, failed, tokens, compared }: CopyCounts): string {

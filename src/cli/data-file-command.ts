@@ -1,34 +1,12 @@
-// What `backup`, `restore` and `verify` share: each works on data files, and not on PostgreSQL.
-import { isDatabaseUrl } from "../config/database.ts";
-import { readConfig } from "../config/read-config.ts";
-import { settings } from "../config/settings.ts";
+// What `backup`, `restore` and `verify` share: each works on data files for a while.
 import type { OnStep, Step, StoreDigest } from "../plants/plant-backups.ts";
 import { describeEachBlock } from "../storage/sqlite/blocks/blocks.ts";
 import type { BackupFile } from "../storage/sqlite/copying/backup.ts";
-import { formatCount, formatPlural } from "../text/counts.ts";
+import { formatPlural } from "../text/counts.ts";
 import { formatBytes } from "../text/sizes.ts";
 import { capitalized } from "../text/words.ts";
-import { UsageError } from "./arguments.ts";
-import { type Arguments, jsonFlag } from "./command.ts";
-import { type Progress, progressOfStep, showProgress } from "./progress.ts";
-import { escapeInvisible, interruptedCode, printParagraph, type Terminal, warn } from "./terminal.ts";
-
-/** The flag --database is not the setting of that name, which may also be a PostgreSQL URL. */
-export const dataFileFlags = {
-  database: { placeholder: "PATH", help: `the data file (${settings.database.default})` },
-  json: jsonFlag,
-};
-
-/**
- * The path that --database names.
- * @throws UsageError it is a PostgreSQL URL; the message names the tool that does this for PostgreSQL.
- */
-export function dataFile(args: Arguments, postgresTool: string): string {
-  const { database } = readConfig(args.sources);
-  if (isDatabaseUrl(database))
-    throw new UsageError(`This command is for data files; for PostgreSQL use ${postgresTool}`);
-  return database;
-}
+import { progressOfStep, showProgress } from "./progress.ts";
+import { type Terminal, warn } from "./terminal.ts";
 
 /** A long task on data files, for whoever waits for it. */
 interface Task<Result> {
@@ -38,50 +16,21 @@ interface Task<Result> {
   readonly run: (onStep: OnStep) => Promise<Result>;
 }
 
-/**
- * Shows how far the task is until it is done. On a signal the process ends at once, as a kill would end it: the thread that does
- * the work cannot be stopped in the middle of a statement. Whatever it leaves, the next run removes.
- */
+/** Shows how far the task is until it is done, and says it at an interruption. */
 export async function withProgress<Result>(
   terminal: Terminal,
   { file, ifInterrupted, run }: Task<Result>,
 ): Promise<Result> {
-  let step: Step | undefined;
-  let isDone = false;
-  using line = showProgress(terminal, () => progressOf(file, step));
-  const exitOn = async (signal: string): Promise<never> => {
-    if (isDone) return new Promise<never>(() => {});
-    line.end();
-    const where = step === undefined ? "" : ` while ${step.doing} ${escapeInvisible(file)}${amountOf(step)}`;
-    printParagraph(
-      terminal,
-      `Interrupted${where}. ${ifInterrupted} Run this again; it starts from the beginning.`,
-    );
-    return terminal.exitWithoutClosing(interruptedCode(signal));
-  };
-  // Before the work, which may take a while before its first step.
-  const stopped = terminal.waitForStopSignal().then(exitOn);
-  const work = run((next) => {
+  let step: Step = { doing: "opening", unit: "bytes", done: () => 0, total: () => 0 };
+  const progress = () => progressOfStep(`${capitalized(step.doing)} ${file}`, step);
+  terminal.ifInterrupted(
+    () =>
+      `Interrupted while ${step.doing} ${file}, after ${progress().outcome}. ${ifInterrupted} Run this again; it starts from the beginning.`,
+  );
+  using _line = showProgress(terminal, progress);
+  return await run((next) => {
     step = next;
   });
-  try {
-    return await Promise.race([work, stopped]);
-  } finally {
-    isDone = true;
-  }
-}
-
-function progressOf(file: string, step: Step | undefined): Progress {
-  if (step === undefined) return { what: `Opening ${file}`, done: 0, unit: "bytes", share: undefined };
-  return progressOfStep(`${capitalized(step.doing)} ${file}`, step);
-}
-
-/** `, after 31 MB of 77 MB`; empty if that is not known. */
-function amountOf({ unit, done, total }: Step): string {
-  if (total() === 0) return "";
-  const format = unit === "bytes" ? formatBytes : formatCount;
-  const noun = unit === "bytes" ? "" : " plants";
-  return `, after ${format(done())} of ${format(total())}${noun}`;
 }
 
 /** What was copied, for people. */
@@ -91,16 +40,7 @@ export function summaryOf(verb: string, { path, bytes, plants, sha256, ...digest
 }
 
 /** A copy of a data file, as --json prints it. */
-export interface CopiedFileJson {
-  readonly path: string;
-  readonly bytes: number;
-  readonly plants: number;
-  readonly sha256: string;
-  readonly coveredPlants: number;
-  readonly digest: string | null;
-  readonly matchedPlants: number;
-  readonly changedBlocks: readonly number[];
-}
+export type CopiedFileJson = Omit<BackupFile, "problems">;
 
 export function presentCopiedFile(copied: BackupFile): CopiedFileJson {
   return {

@@ -12,11 +12,11 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { localUser } from "../access/local-user.ts";
-import { isDatabaseUrl } from "../config/database.ts";
+import { isDatabaseUrl, withoutPassword } from "../config/database.ts";
 import { readServiceConfig, type StoreConfig } from "../config/read-config.ts";
-import { settingNames } from "../config/settings.ts";
+import { settings } from "../config/settings.ts";
 import { formatAddress, listenProblem, whyNotBound } from "../http/listen-address.ts";
-import { certificateState, readTlsFiles, renewalDays, type TlsPaths } from "../http/tls-files.ts";
+import { certificateState, readTlsFiles, renewalDays } from "../http/tls-files.ts";
 import { configuredBackups, refuseGoneStore } from "../storage/open-store.ts";
 import { realDataFile } from "../storage/sqlite/data-file/data-file-path.ts";
 import { hasWriter } from "../storage/sqlite/data-file/writer-lock.ts";
@@ -24,13 +24,15 @@ import { diagnoseDataFile } from "../storage/sqlite/opening/diagnose-data-file.t
 import { codeOf, describeFileError } from "../system/errors.ts";
 import type { Address } from "../system/ip-address.ts";
 import type { ListenerName } from "../telemetry/metrics.ts";
+import { formatPlural } from "../text/counts.ts";
 import { formatBytes } from "../text/sizes.ts";
-import { isoTime } from "../text/time.ts";
-import { allSecrets, type Command, jsonFlag } from "./command.ts";
+import { isoMinutes } from "../text/time.ts";
+import { allSecrets, command, jsonFlag } from "./command.ts";
 import { escapeInvisible, formatColumns, formatTerms, printJson, type Terminal } from "./terminal.ts";
 
 /** What a check found. A check that throws has failed, for the reason in the message. */
 interface Facts {
+  /** Begins with what it looked at. */
   readonly facts: string;
   /** What an operator may have chosen, or only the operator can know, each with what to do about it. */
   readonly warnings?: readonly string[];
@@ -46,10 +48,66 @@ interface Finding {
 
 interface Check {
   readonly name: string;
-  readonly run: () => Facts | Promise<Facts>;
+  /** Whether this configuration has what is checked. */
+  readonly applies: (config: StoreConfig) => boolean;
+  readonly run: (config: StoreConfig) => Facts | Promise<Facts>;
   /** What to do if it fails. */
   readonly remedy: string;
 }
+
+const usesFile = ({ database }: StoreConfig) => !isDatabaseUrl(database);
+
+/** Every check, in the order in which they run. */
+const checks: readonly Check[] = [
+  {
+    name: "folder",
+    applies: usesFile,
+    run: checkFolder,
+    remedy: "Make the service's user its owner, free space, or name another folder with --database.",
+  },
+  {
+    name: "fsync",
+    applies: usesFile,
+    run: ({ database }) => judgeFsync(nearestFolder(database).path, timeFsyncs(database)),
+    remedy: "Plants cannot be stored there. Free space, fix the permissions, or name another folder.",
+  },
+  {
+    name: "data file",
+    applies: usesFile,
+    run: checkDataFile,
+    remedy: 'See "Crashes" in docs/operating.md.',
+  },
+  {
+    name: "backup folder",
+    applies: (config) => usesFile(config) && config.backupFolder !== undefined,
+    run: checkBackupFolder,
+    remedy: "Check --backup-folder.",
+  },
+  {
+    name: "database",
+    applies: (config) => !usesFile(config),
+    run: checkPostgres,
+    remedy: "Check the server, the URL, the password, pg_hba.conf and the role.",
+  },
+  {
+    name: "public listener",
+    applies: () => true,
+    run: (config) => checkListener("public", config.listen, config),
+    remedy: "Free the address, or choose another with --listen.",
+  },
+  {
+    name: "operator listener",
+    applies: ({ operatorListen }) => operatorListen !== undefined,
+    run: (config) => checkListener("operator", config.operatorListen ?? config.listen, config),
+    remedy: "Free the address, or choose another with --operator-listen.",
+  },
+  {
+    name: "certificate",
+    applies: ({ tls }) => tls !== undefined,
+    run: checkCertificate,
+    remedy: "Renew it, or check --tls-cert and --tls-key. A running service reads them when it is restarted.",
+  },
+];
 
 const freeBytesMin = 64e6;
 const inMemory = "The folder is in memory, which a reboot clears. Use one on a disk.";
@@ -81,27 +139,25 @@ const slowMs = 20;
 // A flash device without power-loss protection needs longer to flush.
 const implausibleMs = 0.1;
 
-export const doctor: Command = {
+export const doctor = command({
   usage: "doctor",
   summary: "check the disk, the store and the addresses that the service needs",
   examples: ["plant-store doctor", "plant-store doctor --database /var/lib/plant-store/plants.db --json"],
   flags: { json: jsonFlag },
-  settings: settingNames,
+  settings: Object.values(settings),
   secrets: allSecrets,
-  async run(args, terminal) {
+  async run({ flags: { json }, sources }, terminal) {
+    const config = readServiceConfig(sources);
     const findings: Finding[] = [];
-    for (const check of checksFor(readServiceConfig(args.sources))) findings.push(await findingOf(check));
+    for (const check of checks) if (check.applies(config)) findings.push(await findingOf(check, config));
     const worst = (["fail", "warn", "ok"] as const).find((outcome) =>
       findings.some((finding) => finding.outcome === outcome),
     );
-    if (args.has("json")) {
-      printJson(terminal, { result: worst, findings });
-    } else {
-      terminal.out(`${formatFindings(findings, terminal)}\n`);
-    }
+    if (json) printJson(terminal, { result: worst, findings });
+    else terminal.out(`${formatFindings(findings, terminal)}\n`);
     return worst === "fail" ? 1 : 0;
   },
-};
+});
 
 /** A line for each finding; on a terminal, what does not fit continues below the message. */
 function formatFindings(
@@ -117,65 +173,10 @@ function formatFindings(
   return formatTerms(terms, "", outIsTerminal ? outColumns : Number.POSITIVE_INFINITY);
 }
 
-/** The checks of this configuration, in the order in which they run. */
-function checksFor(config: StoreConfig): readonly Check[] {
-  const { database, listen, operatorListen, tls } = config;
-  const isFile = !isDatabaseUrl(database);
-  const isInUse = () => (isFile ? hasWriter(database) : undefined);
-  const checks = isFile ? dataFileChecks(config) : [databaseCheck(database, config)];
-  checks.push({
-    name: "public listener",
-    run: () => checkListener("public", listen, isInUse),
-    remedy: "Free the address, or choose another with --listen.",
-  });
-  if (operatorListen !== undefined)
-    checks.push({
-      name: "operator listener",
-      run: () => checkListener("operator", operatorListen, isInUse),
-      remedy: "Free the address, or choose another with --operator-listen.",
-    });
-  if (tls !== undefined)
-    checks.push({
-      name: "certificate",
-      run: () => checkCertificate(tls),
-      remedy:
-        "Renew it, or check --tls-cert and --tls-key. A running service reads them when it is restarted.",
-    });
-  return checks;
-}
-
-function dataFileChecks({ database: dataFile, backupFolder }: StoreConfig): Check[] {
-  return [
-    {
-      name: "folder",
-      run: () => checkFolder(dataFile),
-      remedy: "Make the service's user its owner, free space, or name another folder with --database.",
-    },
-    {
-      name: "fsync",
-      run: () => judgeFsync(timeFsyncs(dataFile)),
-      remedy: "Plants cannot be stored there. Free space, fix the permissions, or name another folder.",
-    },
-    {
-      name: "data file",
-      run: () => checkDataFile(dataFile, backupFolder),
-      remedy: 'See "Crashes" in docs/operating.md.',
-    },
-  ];
-}
-
-function databaseCheck(url: string, config: StoreConfig): Check {
-  return {
-    name: "database",
-    run: () => checkPostgres(url, config),
-    remedy: "Check the server, the URL, the password, pg_hba.conf and the role.",
-  };
-}
-
 /** One check that fails does not end the others. */
-async function findingOf({ name: check, run, remedy }: Check): Promise<Finding> {
+async function findingOf({ name: check, run, remedy }: Check, config: StoreConfig): Promise<Finding> {
   try {
-    const { facts, warnings = [] } = await run();
+    const { facts, warnings = [] } = await run(config);
     const advice = warnings.join(" ");
     return { check, outcome: advice === "" ? "ok" : "warn", message: facts, advice: advice || null };
   } catch (error) {
@@ -184,8 +185,8 @@ async function findingOf({ name: check, run, remedy }: Check): Promise<Finding> 
 }
 
 /** The folder of the data file: whether it can be written to, its space, and its kind of filesystem. */
-function checkFolder(dataFile: string): Facts {
-  const { path, exists } = nearestFolder(dataFile);
+function checkFolder({ database }: StoreConfig): Facts {
+  const { path, exists } = nearestFolder(database);
   try {
     accessSync(path, constants.W_OK | constants.X_OK);
   } catch (error) {
@@ -226,10 +227,10 @@ function timeFsyncs(dataFile: string): readonly number[] {
   }
 }
 
-export function judgeFsync(timesMs: readonly number[]): Facts {
+export function judgeFsync(folder: string, timesMs: readonly number[]): Facts {
   const sorted = timesMs.toSorted((one, other) => one - other);
   const at = (share: number) => sorted[Math.floor(sorted.length * share)] ?? 0;
-  const facts = `median ${at(0.5).toFixed(3)} ms, p99 ${at(0.99).toFixed(3)} ms, of ${sorted.length}`;
+  const facts = `${folder}, ${sorted.length} fsyncs: median ${at(0.5).toFixed(3)} ms, p99 ${at(0.99).toFixed(3)} ms`;
   const warnings: string[] = [];
   if (at(0.5) < implausibleMs)
     warnings.push(
@@ -239,8 +240,9 @@ export function judgeFsync(timesMs: readonly number[]): Facts {
   return { facts, warnings };
 }
 
-async function checkDataFile(dataFile: string, backupFolder: string | undefined): Promise<Facts> {
-  await refuseGoneStore(dataFile, configuredBackups({ database: dataFile, backupFolder }));
+async function checkDataFile(config: StoreConfig): Promise<Facts> {
+  const { database: dataFile } = config;
+  await refuseGoneStore(dataFile, configuredBackups(config));
   const found = diagnoseDataFile(dataFile);
   if (found === undefined)
     return { facts: `${dataFile} does not exist yet, or is empty; the first start creates it` };
@@ -256,29 +258,32 @@ async function checkDataFile(dataFile: string, backupFolder: string | undefined)
   return { facts, warnings };
 }
 
-async function checkPostgres(url: string, options: StoreConfig): Promise<Facts> {
+async function checkBackupFolder(config: StoreConfig): Promise<Facts> {
+  const { folder } = configuredBackups(config);
+  const listed = await folder?.list();
+  const [newest] = listed?.backups ?? [];
+  const newestText = newest === undefined ? "" : `, the newest of ${isoMinutes(newest.atMs)}`;
+  const facts = `${config.backupFolder}, ${formatPlural(listed?.backups.length ?? 0, "backup")}${newestText}`;
+  return { facts, warnings: listed?.problem === undefined ? [] : [listed.problem] };
+}
+
+async function checkPostgres(config: StoreConfig): Promise<Facts> {
   // Loaded only for PostgreSQL, as in open-store.ts.
   const { diagnoseDatabase } = await import("../storage/postgres/diagnose-database.ts");
-  const { facts, rewriting } = await diagnoseDatabase(url, options);
+  const { facts: condition, rewriting } = await diagnoseDatabase(config.database, config);
+  const facts = `${withoutPassword(config.database)}: ${condition}`;
   if (rewriting.length === 0) return { facts };
   const warning = `The table plants has the ${rewriting.join(" and the ")}, which may change or drop a plant before it is stored. See "On PostgreSQL" in docs/operating.md.`;
   return { facts, warnings: [warning] };
 }
 
-/**
- * Whether the address can be bound, unless a service may have it. `isInUse` says whether one has the store open; it returns
- * undefined if that cannot be known, and throws if the lock file cannot be opened.
- */
-async function checkListener(
-  listener: ListenerName,
-  address: Address,
-  isInUse: () => boolean | undefined,
-): Promise<Facts> {
+/** Whether the address can be bound, unless a service may have it: of a server nobody knows whether one uses it. */
+async function checkListener(listener: ListenerName, address: Address, config: StoreConfig): Promise<Facts> {
   const shown = formatAddress(address);
   const error = await whyNotBound(address);
   if (error === undefined) return { facts: `${shown} is free` };
   if (codeOf(error) !== "EADDRINUSE") throw listenProblem(error, address, listener);
-  const hasService = isInUse();
+  const hasService = usesFile(config) ? hasWriter(config.database) : undefined;
   if (hasService === false) throw new Error(`${shown} is in use, and no service has this data file open`);
   return hasService
     ? { facts: `${shown} is in use, and a service has this data file open` }
@@ -286,9 +291,10 @@ async function checkListener(
 }
 
 /** Whether the certificate and the key can be read and belong together, and how long clients will accept them. */
-function checkCertificate(paths: TlsPaths): Facts {
+function checkCertificate({ tls: paths }: StoreConfig): Facts {
+  if (paths === undefined) throw new Error("no certificate is configured");
   const { expiresAtMs } = readTlsFiles(paths);
-  const expiry = isoTime(expiresAtMs);
+  const expiry = isoMinutes(expiresAtMs);
   const state = certificateState(expiresAtMs, Date.now());
   if (state === "expired") throw new Error(`${paths.cert} expired on ${expiry}, and clients refuse it`);
   const facts = `${paths.cert} is valid until ${expiry}`;

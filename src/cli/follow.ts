@@ -1,31 +1,31 @@
 import {
   type FollowedPage,
   type FollowedPlant,
-  PlantStoreClient,
-  RequestAborted,
+  type FollowFilter,
   ServiceRefused,
   ServiceUnreachable,
 } from "../client/plant-store-client.ts";
 import { readAccessToken, readConfig } from "../config/read-config.ts";
-import { parseBaseUrl } from "../config/setting-parsers.ts";
-import { reachableUrl } from "../http/listen-address.ts";
-import { misuse, Problem } from "../system/problem.ts";
+import { settings } from "../config/settings.ts";
+import type { PlantFilter } from "../plants/plant-archive.ts";
+import { Problem } from "../system/problem.ts";
+import { formatPlural } from "../text/counts.ts";
 import { hourMs } from "../text/duration.ts";
 import { formatJson } from "../text/json-text.ts";
 import { durationFrom } from "../text/parsers.ts";
 import { isoTime } from "../text/time.ts";
-import { readFlag, UsageError } from "./arguments.ts";
-import type { Arguments, Command } from "./command.ts";
+import { command, flag, switchFlag } from "./command.ts";
 import { FollowedFile } from "./followed-file.ts";
-import { filterFlags, readFilterFlags } from "./plant-filter.ts";
+import { filterFlags, filterOf } from "./plant-filter.ts";
 import { showProgress } from "./progress.ts";
-import { attemptsFlag, readAttempts, retries } from "./retries.ts";
-import { abortOnStopSignal, escapeInvisible, interruptedCode, type Terminal } from "./terminal.ts";
+import { attemptsFlag, listenerUrl, patientClient, urlFlag } from "./remote-service.ts";
+import { escapeInvisible, type Terminal } from "./terminal.ts";
+import { UsageError } from "./usage-error.ts";
 
 const beginning = "0";
 const staleCursor = 41001;
 
-export const follow: Command = {
+export const follow = command({
   usage: "follow",
   summary: "print every plant once, also those that are stored from now on",
   examples: [
@@ -34,33 +34,47 @@ export const follow: Command = {
     "plant-store follow --once > plants.ndjson",
   ],
   flags: {
-    url: { placeholder: "URL", help: "the URL of the operator listener (from --operator-listen)" },
-    output: { placeholder: "FILE", help: "append to this file, and go on from its last plant" },
-    after: { placeholder: "CURSOR", help: "begin after this cursor, or now (the first plant)" },
-    once: { help: "stop once everything is there that was stored before the start" },
-    every: { placeholder: "TIME", help: "how long to wait for new plants, such as 10s (1s)" },
+    url: urlFlag("the URL of the operator listener (from --operator-listen)"),
+    output: flag("FILE", "append to this file, and go on from its last plant", String),
+    after: flag("CURSOR", "begin after this cursor, or now (the first plant)", String),
+    once: switchFlag("stop once everything is there that was stored before the start"),
+    every: flag(
+      "TIME",
+      "how long to wait for new plants, such as 10s",
+      durationFrom(1, hourMs, "from 1ms to 1h, such as 10s"),
+      "1s",
+    ),
     attempts: attemptsFlag,
     ...filterFlags,
   },
-  settings: ["operatorListen"],
+  settings: [settings.operatorListen],
   secrets: { accessToken: "a token with the scope plants:read" },
 
-  async run(args, terminal) {
-    const { client, baseUrl, filter, everyMs } = readTarget(args);
-    const path = args.value("output");
+  async run({ flags, sources }, terminal) {
+    const { url, output: path, once, every: everyMs, attempts: attemptsMax, ...filters } = flags;
+    const token = readAccessToken(sources);
+    if (token === undefined)
+      throw new Problem("Set PLANT_STORE_ACCESS_TOKEN. To create a token, on the machine of the service:", {
+        exitCode: 2,
+        cases: ["plant-store token create --name NAME --scope plants:read"],
+      });
+    const config = readConfig(sources);
+    const baseUrl = url?.href ?? (config.operatorListen && listenerUrl(config.operatorListen, config));
+    if (baseUrl === undefined) throw new UsageError("--url is needed, since --operator-listen is off");
+    const client = patientClient({ baseUrl, token, attemptsMax }, terminal);
+
     using file = path === undefined ? undefined : new FollowedFile(path);
-    if (args.has("after") && file?.cursor !== undefined)
+    if (flags.after !== undefined && file?.cursor !== undefined)
       throw new UsageError("--after is not for a FILE that has plants: it goes on from its last one");
-    const after = file?.cursor ?? args.value("after") ?? beginning;
-    const stop = abortOnStopSignal(terminal);
-    const pages = client.followPlants({ after, filter, everyMs, signal: stop });
+    const after = file?.cursor ?? flags.after ?? beginning;
+    const pages = client.followPlants({ after, filter: sentFilter(filterOf(filters)), everyMs });
     let followed = 0;
     const progress = () =>
-      ({ what: `Following ${baseUrl}`, done: followed, unit: "plants", share: undefined }) as const;
+      ({ what: `Following ${baseUrl}`, share: undefined, outcome: formatPlural(followed, "plant") }) as const;
     // If the plants go to the terminal, the progress would be drawn between them.
     using _line = file === undefined && terminal.outIsTerminal ? undefined : showProgress(terminal, progress);
     try {
-      for await (const page of reportingWaits(args.has("once") ? untilComplete(pages) : pages, terminal)) {
+      for await (const page of reportingWaits(once ? untilComplete(pages) : pages, terminal)) {
         const lines = page.plants.map(lineOf).join("");
         if (lines === "") continue;
         followed += page.plants.length;
@@ -69,30 +83,13 @@ export const follow: Command = {
       }
       return 0;
     } catch (error) {
-      if (error instanceof RequestAborted) return interruptedCode(stop.reason);
       throw asProblem(error, path);
     }
   },
-};
+});
 
-function readTarget(args: Arguments) {
-  const config = readConfig(args.sources);
-  const token = readAccessToken(args.sources);
-  if (token === undefined)
-    throw misuse(
-      "Set PLANT_STORE_ACCESS_TOKEN. To create a token, on the machine of the service: plant-store token create --name NAME --scope plants:read",
-    );
-  const listen = config.operatorListen;
-  const configured = listen && reachableUrl(undefined, { ...listen, isSecure: config.tls !== undefined });
-  const baseUrl = readFlag(args, "url", parseBaseUrl)?.href ?? configured;
-  if (baseUrl === undefined) throw new UsageError("--url is needed, since --operator-listen is off");
-  const { tag, namePart, createdBy, sinceMs, untilMs } = readFilterFlags(args);
-  return {
-    baseUrl,
-    client: new PlantStoreClient({ baseUrl, token, attemptsMax: readAttempts(args), ...retries }),
-    filter: { tag, name: namePart, token: createdBy, since: isoTime(sinceMs), until: isoTime(untilMs) },
-    everyMs: readFlag(args, "every", durationFrom(1, hourMs, "from 1ms to 1h, such as 10s")),
-  };
+function sentFilter({ tag, namePart, createdBy, sinceMs, untilMs }: PlantFilter): FollowFilter {
+  return { tag, name: namePart, token: createdBy, since: isoTime(sinceMs), until: isoTime(untilMs) };
 }
 
 /** The pages up to the one by which everything is there that was stored before the first. */

@@ -41,7 +41,7 @@ export class Tally {
     return this.created + this.replayed + this.refused + this.valid;
   }
 
-  /** `1,200 created  3 refused`: what there is none of is left out. */
+  /** `1,200 created  3 refused  400/s`: what there is none of is left out. */
   outcome(): string {
     const counts = {
       created: this.created,
@@ -49,10 +49,11 @@ export class Tally {
       valid: this.valid,
       refused: this.refused,
     };
-    return Object.entries(counts)
+    const parts = Object.entries(counts)
       .filter(([, count]) => count > 0)
-      .map(([kind, count]) => `${formatCount(count)} ${kind}`)
-      .join("  ");
+      .map(([kind, count]) => `${formatCount(count)} ${kind}`);
+    if (this.rows > 0) parts.push(`${formatCount(this.rows / this.seconds)}/s`);
+    return parts.join("  ");
   }
 }
 
@@ -63,6 +64,7 @@ export class RefusedFile implements Disposable {
   readonly #reader: RowReader;
   readonly #file: number;
   #rows = 0;
+  #isFinished = false;
 
   /** The reader knows the CSV header once it has read the first row. */
   constructor(path: string, format: FileFormat, reader: RowReader) {
@@ -74,14 +76,16 @@ export class RefusedFile implements Disposable {
 
   /** A row that was too long to buffer is left out. @throws Problem */
   add({ source }: InputRow): void {
-    if (source === undefined) return;
+    if (source === undefined || this.#isFinished) return;
     if (this.#isJson) this.#write(this.#rows === 0 ? "[\n" : ",\n", source);
     else this.#write(this.#headerOnce(), source, "\n");
     this.#rows++;
   }
 
-  /** Completes the file: even without rows it can be imported. @throws Problem */
+  /** Completes the file, once: even without rows it can be imported. @throws Problem */
   finish(): void {
+    if (this.#isFinished) return;
+    this.#isFinished = true;
     if (this.#isJson) this.#write(this.#rows === 0 ? "[]\n" : "\n]\n");
     else this.#write(this.#headerOnce());
   }

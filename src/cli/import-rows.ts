@@ -1,9 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { inOrder } from "../client/in-order.ts";
-import { PlantStoreClient, ServiceRefused } from "../client/plant-store-client.ts";
+import { type PlantStoreClient, ServiceRefused } from "../client/plant-store-client.ts";
 import { answerAboutRow, checkRow } from "../files/check-row.ts";
 import type { InputRow } from "../files/input-row.ts";
-import { retries } from "./retries.ts";
 
 /** A row that is not stored. */
 export interface Refused {
@@ -22,21 +21,13 @@ export type RowOutcome =
 /** Returns what becomes of a row. It rejects with an error that concerns more than this row, and ends the import. */
 export type CreateRow = (row: InputRow, signal: AbortSignal) => Promise<RowOutcome>;
 
-/** Where to send rows, and with which token. */
-export interface ImportTarget {
-  readonly url: string;
-  readonly token: string;
-  readonly attemptsMax: number;
-}
-
 // Bun keeps this many idle connections: beyond them, requests would open and close connections of their own.
 const inFlightMax = 64;
 // They are checked in a few milliseconds.
 const rowsPerTurn = 256;
 
 /** Creates rows by requests to the service. */
-export function createByRequest({ url, token, attemptsMax }: ImportTarget): CreateRow {
-  const client = new PlantStoreClient({ baseUrl: url, token, attemptsMax, ...retries });
+export function createByRequest(client: PlantStoreClient): CreateRow {
   return async (row, signal) => {
     if (row.problem !== undefined) return refused(row, undefined, row.problem.message);
     try {
@@ -46,28 +37,6 @@ export function createByRequest({ url, token, attemptsMax }: ImportTarget): Crea
       if (!(error instanceof ServiceRefused && error.concernsPlant)) throw error;
       return refused(row, error.error, answerAboutRow(error.message, row));
     }
-  };
-}
-
-/** Creates rows as `create` does, and knows how long it has been waiting for an outcome. */
-export function withSilenceTimer(create: CreateRow): {
-  readonly create: CreateRow;
-  readonly silentMs: () => number;
-} {
-  let pending = 0;
-  let lastMs = 0;
-  return {
-    create: async (row, signal) => {
-      if (pending === 0) lastMs = performance.now();
-      pending++;
-      try {
-        return await create(row, signal);
-      } finally {
-        pending--;
-        lastMs = performance.now();
-      }
-    },
-    silentMs: () => (pending === 0 ? 0 : performance.now() - lastMs),
   };
 }
 

@@ -1,38 +1,25 @@
 import { isRetryableStatus } from "../client/errors.ts";
 import { ServiceRefused, ServiceUnreachable } from "../client/plant-store-client.ts";
-import { type Config, readAccessToken, readConfig } from "../config/read-config.ts";
-import { parseBaseUrl } from "../config/setting-parsers.ts";
+import { readAccessToken, readConfig } from "../config/read-config.ts";
+import { settings } from "../config/settings.ts";
 import { describeSource } from "../files/detect-source.ts";
 import type { InputRow } from "../files/input-row.ts";
-import { detectFormat, type FileFormat, fileFormats, readRows, rowReaderFor } from "../files/read-rows.ts";
-import { reachableUrl } from "../http/listen-address.ts";
+import { detectFormat, fileFormats, readRows, rowReaderFor } from "../files/read-rows.ts";
 import { isSameFile } from "../storage/sqlite/data-file/inode.ts";
-import { messageOf } from "../system/errors.ts";
-import { misuse, Problem } from "../system/problem.ts";
+import { Problem } from "../system/problem.ts";
 import { oneOf } from "../text/parsers.ts";
-import { readFlag, UsageError } from "./arguments.ts";
-import type { Arguments, Command } from "./command.ts";
+import { command, flag, switchFlag } from "./command.ts";
 import { refuseUnreadableFile } from "./file-problem.ts";
 import { openInput } from "./import-input.ts";
 import { formatReport, RefusedFile, Tally } from "./import-report.ts";
-import {
-  createByRequest,
-  createNone,
-  createRows,
-  type ImportTarget,
-  type RowOutcome,
-  withSilenceTimer,
-} from "./import-rows.ts";
+import { createByRequest, createNone, createRows, type RowOutcome } from "./import-rows.ts";
 import { showProgress } from "./progress.ts";
-import { attemptsFlag, readAttempts } from "./retries.ts";
-import { abortOnStopSignal, escapeInvisible, interruptedCode, printJson, type Terminal } from "./terminal.ts";
+import { attemptsFlag, listenerUrl, patientClient, urlFlag } from "./remote-service.ts";
+import { escapeInvisible, printJson } from "./terminal.ts";
+import { UsageError } from "./usage-error.ts";
 
-// A service that has not responded for this long may not be there.
-const silentMsMax = 2000;
-
-export const importPlants: Command = {
+export const importPlants = command({
   usage: "import FILE|-",
-  needsPositional: true,
   summary: "send the plants in a file to the service; run it again to resume",
   examples: [
     "plant-store import plants.ndjson",
@@ -41,134 +28,80 @@ export const importPlants: Command = {
     "plant-store import - --format json --refused refused.json < plants.json",
   ],
   flags: {
-    url: { placeholder: "URL", help: "the base URL of the service (from --base-url or --listen)" },
-    format: {
-      placeholder: "FORMAT",
-      help: `${fileFormats.join(", ")} (detected from the name and the first bytes)`,
-    },
+    url: urlFlag("the base URL of the service (from --base-url or --listen)"),
+    format: flag(
+      "FORMAT",
+      `${fileFormats.join(", ")} (detected from the name and the first bytes)`,
+      oneOf(fileFormats),
+    ),
     attempts: attemptsFlag,
-    "dry-run": { help: "check every row without sending it" },
-    refused: { placeholder: "FILE", help: "write refused rows to this file, unchanged" },
-    json: { help: "print the report as JSON" },
+    "dry-run": switchFlag("check every row without sending it"),
+    refused: flag("FILE", "write refused rows to this file, unchanged", String),
+    json: switchFlag("print the report as JSON"),
   },
-  settings: ["listen", "baseUrl", "bodyBytesMax"],
+  argument: String,
+  settings: [settings.listen, settings.baseUrl, settings.bodyBytesMax],
   secrets: { accessToken: "a token with the scope plants:create (not needed for --dry-run)" },
 
-  async run(args, terminal) {
-    const options = readOptions(args);
-    const isDryRun = options.target === undefined;
-    const stop = abortOnStopSignal(terminal);
-    const result = await importFile(options, terminal, stop);
+  async run({ flags, argument: file, sources }, terminal) {
+    const { json, refused: refusedPath, "dry-run": isDryRun } = flags;
+    const config = readConfig(sources);
+    // First, so that nobody creates a token for a file that is not there.
+    if (file !== "-") refuseUnreadableFile(file);
+    const token = isDryRun ? "" : readAccessToken(sources);
+    if (token === undefined)
+      throw new Problem("Set PLANT_STORE_ACCESS_TOKEN. To create a token, on the machine of the service:", {
+        exitCode: 2,
+        cases: ["plant-store token create --name NAME"],
+      });
+    if (refusedPath !== undefined && isSameFile(refusedPath, file === "-" ? "/dev/stdin" : file))
+      throw new UsageError("--refused must not name the file that is imported");
+    const baseUrl = flags.url?.href ?? listenerUrl(config.listen, config, config.baseUrl);
+    const target = { baseUrl, token, attemptsMax: flags.attempts };
 
-    const { source, tally, isInterrupted } = result;
-    const failure = endingText(result, isDryRun);
+    // What is read, and how: the format may be known only by its first bytes, the separator of a CSV file by its first row.
+    const done = new AbortController();
+    const create = isDryRun ? createNone() : createByRequest(patientClient(target, terminal, done.signal));
+    using input = await openInput(file, terminal, done.signal);
+    const format = flags.format ?? detectFormat(file, input.opening);
+    const reader = rowReaderFor(format, config.bodyBytesMax);
+    const name = file === "-" ? "standard input" : escapeInvisible(file);
+    const source = () => describeSource(format, input.isGzip, reader.separator);
+
+    // The outcomes so far, in a line of progress and at the end.
+    using refusedFile = refusedPath === undefined ? undefined : new RefusedFile(refusedPath, format, reader);
+    const tally = new Tally();
+    const report = (failure: string | undefined): string => {
+      if (!json) return formatReport(tally, { failure, refusedPath, isDryRun });
+      printJson(terminal, presentReport(source(), tally, failure));
+      return "";
+    };
+    using line = showProgress(terminal, () => ({
+      what: `${isDryRun ? "Checking" : "Importing"} ${name}`,
+      share: input.share(tally.bytes),
+      outcome: tally.outcome(),
+    }));
+    terminal.ifInterrupted(() => {
+      refusedFile?.finish();
+      const again = isDryRun ? "" : " Run this again; it resumes.";
+      return report(`Interrupted after line ${tally.lastLine}.${again}`);
+    });
+
+    // Every row, in the order of the file.
+    const announce = () => terminal.note(`Read ${name} as ${source()}.\n`);
+    const rows = announced(readRows(input.chunks, reader), announce);
+    const error = await countOutcomes(createRows(rows, create, done.signal), tally, refusedFile);
+    // After a failure, nobody waits for the requests in flight.
+    done.abort();
+    line[Symbol.dispose]();
+    const failure = error === undefined ? undefined : failureText(error, tally, isDryRun);
     const hasSucceeded = failure === undefined && tally.refused === 0;
-    if (args.has("json")) {
-      printJson(terminal, presentReport(source, tally, failure));
-    } else {
-      const print = hasSucceeded ? terminal.note : terminal.err;
-      print(formatReport(tally, { failure, refusedPath: options.refusedPath, isDryRun }));
-    }
-    if (isInterrupted) return interruptedCode(stop.reason);
+    const text = report(failure);
+    if (hasSucceeded) terminal.note(text);
+    else terminal.err(text);
     return hasSucceeded ? 0 : 1;
   },
-};
-
-interface ImportOptions {
-  /** The path of a file, or `-` for standard input. */
-  readonly file: string;
-  /** Undefined if it is to be detected. */
-  readonly format: FileFormat | undefined;
-  readonly rowBytesMax: number;
-  /** Undefined in a dry run, which sends nothing. */
-  readonly target: ImportTarget | undefined;
-  readonly refusedPath: string | undefined;
-}
-
-function readOptions(args: Arguments): ImportOptions {
-  const file = args.positional;
-  const format = readFlag(args, "format", oneOf(fileFormats));
-  const config = readConfig(args.sources);
-  // First, so that nobody creates a token for a file that is not there.
-  if (file !== "-") refuseUnreadableFile(file);
-  const target = args.has("dry-run") ? undefined : readTarget(args, config);
-  const refusedPath = args.value("refused");
-  if (refusedPath !== undefined && isSameFile(refusedPath, file === "-" ? "/dev/stdin" : file))
-    throw new UsageError("--refused must not name the file that is imported");
-  return { file, format, rowBytesMax: config.bodyBytesMax, target, refusedPath };
-}
-
-function readTarget(args: Arguments, { baseUrl, listen, tls }: Config): ImportTarget {
-  const token = readAccessToken(args.sources);
-  if (token === undefined)
-    throw misuse(
-      "Set PLANT_STORE_ACCESS_TOKEN. To create a token, on the machine of the service: plant-store token create --name NAME",
-    );
-  const configuredUrl = reachableUrl(baseUrl, { ...listen, isSecure: tls !== undefined });
-  const url = readFlag(args, "url", parseBaseUrl)?.href ?? configuredUrl;
-  return { url, token, attemptsMax: readAttempts(args) };
-}
-
-/** How an import ended. */
-interface ImportResult {
-  /** What the input was read as, for people. */
-  readonly source: string;
-  readonly tally: Tally;
-  /** What ended it early; undefined if every row has its outcome. */
-  readonly error: unknown;
-  readonly isInterrupted: boolean;
-}
-
-/** Sends the rows of the file, or only checks them, until its end, a failure or a stop. */
-async function importFile(
-  { file, format: chosenFormat, rowBytesMax, target, refusedPath }: ImportOptions,
-  terminal: Terminal,
-  stop: AbortSignal,
-): Promise<ImportResult> {
-  // What is read, and how: the format may be known only by its first bytes, the separator of a CSV file by its first row.
-  const done = new AbortController();
-  const stopOrDone = AbortSignal.any([stop, done.signal]);
-  using input = await openInput(file, terminal, stopOrDone);
-  const format = chosenFormat ?? detectFormat(file, input.opening);
-  const reader = rowReaderFor(format, rowBytesMax);
-  const name = file === "-" ? "standard input" : file;
-  const source = () => describeSource(format, input.isGzip, reader.separator);
-
-  // Where the rows go, and their outcomes.
-  using refusedFile = refusedPath === undefined ? undefined : new RefusedFile(refusedPath, format, reader);
-  const tally = new Tally();
-  const { create, silentMs } = withSilenceTimer(
-    target === undefined ? createNone() : createByRequest(target),
-  );
-
-  // What the terminal shows meanwhile.
-  using line = showProgress(terminal, () => {
-    const isSilent = target !== undefined && silentMs() > silentMsMax;
-    const outcome = tally.outcome();
-    if (isSilent)
-      return { what: `Waiting for ${target.url}`, done: 0, unit: "plants", outcome, share: undefined };
-    return {
-      what: `${target === undefined ? "Checking" : "Importing"} ${name} (${source()})`,
-      done: tally.rows,
-      unit: "plants",
-      outcome,
-      share: input.share(tally.bytes),
-    };
-  });
-  const announce = (): void => {
-    line.clear();
-    terminal.note(`Read ${escapeInvisible(name)} as ${source()}.\n`);
-  };
-
-  // Every row, in the order of the file.
-  const rows = announced(readRows(input.chunks, reader), announce);
-  const outcomes = createRows(rows, create, stopOrDone);
-  const error = await countOutcomes(outcomes, tally, refusedFile);
-  const isInterrupted = stop.aborted;
-  // After a failure, nobody waits for the requests in flight.
-  done.abort();
-  return { source: source(), tally, error, isInterrupted };
-}
+});
 
 /**
  * Passes the rows on, and announces how the file is read: the reader knows that by the first row, or at the end of a file without
@@ -207,33 +140,26 @@ async function countOutcomes(
   }
 }
 
-/** Why not every row has its outcome, and what to do; undefined if every row has. */
-function endingText({ tally, error, isInterrupted }: ImportResult, isDryRun: boolean): string | undefined {
-  const ending = isInterrupted
-    ? `Interrupted after line ${tally.lastLine}.`
-    : importFailureText(error, tally);
-  if (ending === undefined || isDryRun) return ending;
-  const again = isInterrupted || isRetryableError(error) ? "Run this again" : "Fix that and run this again";
-  return `${ending} ${again}; it resumes.`;
+/** Why not every row has its outcome, and what to do. A file of which no row can be read was not imported in part. @throws Problem */
+function failureText(error: unknown, { rows }: Tally, isDryRun: boolean): string {
+  const isPartial = error instanceof Problem && rows > 0;
+  if (!isPartial && !(error instanceof ServiceRefused || error instanceof ServiceUnreachable)) throw error;
+  const again = isRetryable(error) ? "Run this again" : "Fix that and run this again";
+  return `The import stopped. ${reasonOf(error)}${isDryRun ? "" : ` ${again}; it resumes.`}`;
 }
 
-function importFailureText(error: unknown, { rows }: Tally): string | undefined {
-  if (error === undefined) return undefined;
-  if (error instanceof ServiceRefused) {
-    const isToken = error.status === 401 || error.status === 403;
-    const advice = isToken ? " Set PLANT_STORE_ACCESS_TOKEN to a token that may create plants." : "";
-    return `The import stopped. ${error.message} (${error.error})${advice}`;
-  }
-  // A file of which no row can be read was not imported in part: the problem is all there is to report.
-  const isPartial = error instanceof Problem && rows > 0;
-  if (!isPartial && !(error instanceof ServiceUnreachable)) throw error;
-  return `The import stopped. ${messageOf(error)}`;
+function reasonOf(error: Error): string {
+  if (!(error instanceof ServiceRefused)) return error.message;
+  const isToken = error.status === 401 || error.status === 403;
+  const advice = isToken ? " Set PLANT_STORE_ACCESS_TOKEN to a token that may create plants." : "";
+  return `${error.message} (${error.error})${advice}`;
 }
 
 /** Whether nobody has to change anything before it can succeed. */
-function isRetryableError(error: unknown): boolean {
-  if (error instanceof ServiceRefused) return isRetryableStatus(error.status);
-  return error instanceof ServiceUnreachable;
+function isRetryable(error: Error): boolean {
+  return error instanceof ServiceRefused
+    ? isRetryableStatus(error.status)
+    : error instanceof ServiceUnreachable;
 }
 
 /** The report as --json prints it. */
@@ -250,6 +176,7 @@ interface ReportJson {
 }
 
 function presentReport(source: string, tally: Tally, failure: string | undefined): ReportJson {
-  const { created, replayed, refused, valid, seconds, listed: refusals } = tally;
+  const { created, replayed, refused, valid, listed: refusals } = tally;
+  const seconds = Math.round(tally.seconds * 1000) / 1000;
   return { source, created, replayed, refused, valid, failure, refusals, seconds };
 }

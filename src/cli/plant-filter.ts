@@ -1,27 +1,24 @@
 import type { PlantFilter } from "../plants/plant-archive.ts";
-import { parseTime } from "../text/parsers.ts";
-import { readFlag } from "./arguments.ts";
-import type { Arguments, Flag } from "./command.ts";
+import { parseTimeOrAge } from "../text/parsers.ts";
+import { filterFlag } from "./command.ts";
 
 /** The flags of every command that reads plants. */
-export const filterFlags: Readonly<Record<string, Flag>> = {
-  tag: { placeholder: "TAG", help: "only plants with exactly this tag" },
-  name: { placeholder: "TEXT", help: "only plants whose name contains this, ignoring case" },
-  token: { placeholder: "NAME", help: "only plants created with the token of this name" },
-  since: {
-    placeholder: "TIME",
-    help: "only plants stored at or after this time, such as 2026-11-15T09:30Z (UTC unless it has an offset)",
-  },
-  until: { placeholder: "TIME", help: "only plants stored before this time" },
+export const filterFlags = {
+  tag: filterFlag("TAG", "only plants with exactly this tag", String),
+  name: filterFlag("TEXT", "only plants whose name contains this, ignoring case", String),
+  token: filterFlag("NAME", "only plants created with the token of this name", String),
+  since: filterFlag(
+    "TIME",
+    "only plants stored at or after this time, such as 2026-11-15T09:30Z, or 7d for the last 7 days",
+    parseTimeOrAge,
+  ),
+  until: filterFlag("TIME", "only plants stored before this time", parseTimeOrAge),
 };
 
-/** @throws UsageError */
-export function readFilterFlags(args: Arguments): PlantFilter {
-  return {
-    tag: args.value("tag"),
-    namePart: args.value("name") || undefined,
-    createdBy: args.value("token"),
-    sinceMs: readFlag(args, "since", parseTime),
-    untilMs: readFlag(args, "until", parseTime),
-  };
+type FilterValues = {
+  readonly [Name in keyof typeof filterFlags]: ReturnType<(typeof filterFlags)[Name]["read"]>;
+};
+
+export function filterOf({ tag, name, token, since, until }: FilterValues): PlantFilter {
+  return { tag, namePart: name || undefined, createdBy: token, sinceMs: since, untilMs: until };
 }

@@ -1,65 +1,62 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { fakeTimers, stoppedClock } from "../../test/support/clock.ts";
+import { fake } from "../../test/support/fake.ts";
 import { formatProgress, type Progress, showProgress } from "./progress.ts";
-import type { Terminal } from "./terminal.ts";
+import { type Process, terminalOf } from "./terminal.ts";
 
 const importing: Progress = {
-  what: "Importing plants.csv (CSV)",
-  done: 82_012,
-  unit: "plants",
-  outcome: "82,000 created  12 refused",
+  what: "Importing plants.csv",
   share: 0.41,
+  outcome: "82,000 created  12 refused  5,126/s",
 };
 
-test("progress is narrower than the terminal: what matters least goes first", () => {
-  const texts = [120, 80, 50].map((columns) => formatProgress(importing, 16_000, columns));
-  expect(texts).toEqual([
-    "Importing plants.csv (CSV)  [######..........]  41 %  82,000 created  12 refused  5,126/s  0:23 left",
-    "Importing plants.cs…  [###.....]  41 %  82,000 created  12 refused  0:23 left",
-    "41 %  82,000 created  12 refused  0:23 left",
-  ]);
+test("progress says what is done, the share, the time left and the outcome", () => {
+  expect(formatProgress(importing, 16_000, 80)).toBe(
+    "Importing plants.csv  41 %  0:23 left  82,000 created  12 refused  5,126/s",
+  );
 });
 
 test("progress never wraps", () => {
-  const what = `Importing ${"木".repeat(50)}`;
+  const what = `Importing ${"木".repeat(50)}\u001b[2J`;
   for (let columns = 20; columns <= 120; columns++) {
     const text = formatProgress({ ...importing, what }, 16_000, columns);
     expect(Bun.stringWidth(text)).toBeLessThan(columns);
+    expect(text).not.toContain("\u001b");
   }
 });
 
-test("progress escapes what could control the terminal", () => {
-  expect(formatProgress({ ...importing, what: "Importing \u001b[2J" }, 16_000, 120)).not.toContain("\u001b");
+/** What has been written to the terminal after 499 ms, 500 ms, a message, and the end of the command. */
+function writtenOn(errCanRedraw: boolean): string[] {
+  using timers = fakeTimers();
+  using clock = stoppedClock();
+  let written = "";
+  const err = (text: string): void => {
+    written += text;
+  };
+  const terminal = terminalOf(fake<Process>({ errCanRedraw, errIsTerminal: true, errColumns: 80, err }));
+  const line = showProgress(terminal, () => ({ what: "Checking", share: undefined, outcome: "" }));
+  const snapshots: string[] = [];
+  const take = (): void => {
+    snapshots.push(written);
+    written = "";
+  };
+  for (const ms of [499, 1]) {
+    clock.nowMs += ms;
+    timers.advance(100);
+    take();
+  }
+  terminal.err("Note.\n");
+  take();
+  line[Symbol.dispose]();
+  take();
+  return snapshots;
+}
+
+test("a line is drawn after half a second, and erased before a message and at the end", () => {
+  const erased = "\r\u001b[2K";
+  expect(writtenOn(true)).toEqual(["", `${erased}Checking`, `${erased}Note.\n`, ""]);
 });
 
-describe("the line of a command on a terminal", () => {
-  const checking: Progress = { what: "Checking the rows", done: 0, unit: "plants", share: undefined };
-
-  /** What has been written to the terminal after 499 ms, after 500 ms, and after the command has ended. */
-  function writtenOn(errCanRedraw: boolean): string[] {
-    using timers = fakeTimers();
-    using clock = stoppedClock();
-    let written = "";
-    const err = (text: string): void => {
-      written += text;
-    };
-    const line = showProgress({ errCanRedraw, errColumns: 120, err } as Terminal, () => checking);
-    const snapshots: string[] = [];
-    for (const ms of [499, 1]) {
-      clock.nowMs += ms;
-      timers.advance(100);
-      snapshots.push(written);
-    }
-    line[Symbol.dispose]();
-    return [...snapshots, written];
-  }
-
-  test("that takes half a second is drawn, and erased on disposal", () => {
-    const drawn = "\r\u001b[2KChecking the rows  0:01";
-    expect(writtenOn(true)).toEqual(["", drawn, `${drawn}\r\u001b[2K`]);
-  });
-
-  test("is not drawn where it could not be erased", () => {
-    expect(writtenOn(false)).toEqual(["", "", ""]);
-  });
+test("no line is drawn where it could not be erased", () => {
+  expect(writtenOn(false)).toEqual(["", "", "Note.\n", ""]);
 });

@@ -1,40 +1,35 @@
 import { readConfig } from "../config/read-config.ts";
-import { parseBaseUrl } from "../config/setting-parsers.ts";
-import { reachableUrl } from "../http/listen-address.ts";
+import { settings } from "../config/settings.ts";
 import { codeOf, messageOf } from "../system/errors.ts";
-import { readFlag } from "./arguments.ts";
-import { type Command, jsonFlag } from "./command.ts";
+import { command, jsonFlag } from "./command.ts";
+import { listenerUrl, urlFlag } from "./remote-service.ts";
 import { escapeInvisible, printJson } from "./terminal.ts";
 
 const responseMsMax = 5000;
 
-export const ready: Command = {
+export const ready = command({
   usage: "ready",
   summary: "check that a running service can store plants",
   examples: ["plant-store ready", "plant-store ready --url https://plants.example.org"],
   flags: {
-    url: {
-      placeholder: "URL",
-      help: "the base URL of the service (from --operator-listen, or --listen if that is off)",
-    },
+    url: urlFlag("the base URL of the service (from --operator-listen, or --listen if that is off)"),
     json: jsonFlag,
   },
-  settings: ["operatorListen", "listen"],
-  async run(args, terminal) {
-    const { operatorListen, listen, tls, baseUrl } = readConfig(args.sources);
+  settings: [settings.operatorListen, settings.listen],
+  async run({ flags: { url: givenUrl, json }, sources }, terminal) {
+    const config = readConfig(sources);
+    const { operatorListen, listen, baseUrl } = config;
     // The public listener may require a client certificate; the operator listener never does.
     const path = operatorListen === undefined ? (baseUrl?.pathname ?? "") : "";
-    const own = reachableUrl(undefined, { ...(operatorListen ?? listen), isSecure: tls !== undefined });
-    const base = readFlag(args, "url", parseBaseUrl)?.href ?? `${own}${path}`;
+    const base = givenUrl?.href ?? `${listenerUrl(operatorListen ?? listen, config)}${path}`;
     const url = base.replace(/\/+$/, "");
     const problem = await whyUnready(`${url}/readyz`);
-    if (args.has("json"))
-      printJson(terminal, { url, ready: problem === undefined, problem: problem ?? null });
+    if (json) printJson(terminal, { url, ready: problem === undefined, problem: problem ?? null });
     else if (problem === undefined) terminal.note(`${url} is ready.\n`);
     else terminal.err(`${url} is not ready: ${problem}\n`);
     return problem === undefined ? 0 : 1;
   },
-};
+});
 
 async function whyUnready(url: string): Promise<string | undefined> {
   try {

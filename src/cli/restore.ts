@@ -1,49 +1,44 @@
 import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
-import { settings } from "../config/settings.ts";
+import { databaseFlag } from "../config/database.ts";
 import { checksumFile } from "../storage/sqlite/copying/checksum.ts";
 import { restoreDataFile } from "../storage/sqlite/copying/restore.ts";
 import { realDataFile } from "../storage/sqlite/data-file/data-file-path.ts";
 import { formatCount, formatPlural } from "../text/counts.ts";
 import { shellQuoted } from "../text/shell.ts";
-import type { Command } from "./command.ts";
+import { command, jsonFlag, switchFlag } from "./command.ts";
 import {
-  dataFile,
-  dataFileFlags,
   presentCopiedFile,
   summaryOf,
   warnIfChanged,
   warnIfUnrecorded,
   withProgress,
 } from "./data-file-command.ts";
+import { dataFile } from "./openings.ts";
 import { printJson, warn } from "./terminal.ts";
 
-export const restore: Command = {
+export const restore = command({
   usage: "restore FILE",
-  needsPositional: true,
   summary: "restore a data file from a backup",
   examples: [
     "plant-store restore plants-2026-11-15.db --replace",
     "plant-store restore plants-2026-11-15.db --database drill/plant-store.db",
   ],
   flags: {
-    replace: { help: "move a data file that is there into a dated folder beside it, and take its place" },
-    ...dataFileFlags,
+    replace: switchFlag("move a data file that is there into a dated folder beside it, and take its place"),
+    json: jsonFlag,
   },
-  async run(args, terminal) {
-    const to = dataFile(args, "pg_restore");
-    const from = args.positional;
-    const options = {
-      replace: args.has("replace"),
-      warn: (sentence: string) => warn(terminal, sentence),
-    };
+  argument: String,
+  opens: dataFile("pg_restore"),
+  async run({ flags: { replace, json }, argument: from, opened: { path: to } }, terminal) {
     const done = await withProgress(terminal, {
       file: from,
       ifInterrupted: "It is not restored.",
-      run: (onStep) => restoreDataFile(from, to, { ...options, onStep }),
+      run: (onStep) =>
+        restoreDataFile(from, to, { replace, warn: (sentence) => warn(terminal, sentence), onStep }),
     });
     warnIfUnrecorded(done.unrecorded, terminal);
-    if (args.has("json")) {
+    if (json) {
       const { hasChecksum: checksummed, before } = done;
       printJson(terminal, { ...presentCopiedFile(done), checksummed, before });
     } else {
@@ -58,7 +53,7 @@ export const restore: Command = {
     warnIfChanged(from, done, terminal);
     return 0;
   },
-};
+});
 
 /** Where the old files are, and the one command that goes back to them. */
 function beforeText(folder: string, to: string): string {
@@ -66,6 +61,5 @@ function beforeText(folder: string, to: string): string {
   const where = `What was there before is in ${folder}.`;
   // Without an old data file, or with a WAL that belongs to no file any more, there is nothing to go back to.
   if (!existsSync(old)) return `${where}\n`;
-  const database = to === settings.database.default ? "" : ` --database ${shellQuoted(to)}`;
-  return `${where} To go back to it:\n  plant-store restore ${shellQuoted(old)} --replace${database}\n`;
+  return `${where} To go back to it:\n  plant-store restore ${shellQuoted(old)} --replace${databaseFlag(to)}\n`;
 }

@@ -5,16 +5,17 @@ import { messageOf } from "../system/errors.ts";
 import { Problem } from "../system/problem.ts";
 import { withPriority } from "../telemetry/log.ts";
 import { capitalized, eitherOf } from "../text/words.ts";
-import { parseArguments, passwordWarnings, UsageError } from "./arguments.ts";
+import { type Arguments, parseArguments, passwordWarnings } from "./arguments.ts";
 import { audit } from "./audit.ts";
 import { backup } from "./backup.ts";
-import { type Command, commandHelp, generalHelp, secretNamesOf, verbsOf } from "./command.ts";
+import { type Command, secretNamesOf } from "./command.ts";
 import { config } from "./config.ts";
 import { copy } from "./copy.ts";
 import { doctor } from "./doctor.ts";
 import { exportPlants } from "./export.ts";
 import { exposureWarnings } from "./exposed-files.ts";
 import { follow } from "./follow.ts";
+import { commandHelp, generalHelp, verbsOf } from "./help.ts";
 import { importPlants } from "./import.ts";
 import { list } from "./list.ts";
 import { ready } from "./ready.ts";
@@ -25,12 +26,13 @@ import { nearestWord } from "./suggestion.ts";
 import {
   escapeInvisible,
   interruptedCode,
-  isInterruptedCode,
+  type Process,
   type Terminal,
+  terminalOf,
   warn,
-  withVisibleOutput,
 } from "./terminal.ts";
 import { tokenCreate, tokenList, tokenRevoke, tokenRotate } from "./token.ts";
+import { UsageError } from "./usage-error.ts";
 import { verify } from "./verify.ts";
 import { version } from "./version.ts";
 
@@ -63,14 +65,14 @@ export const commands: Readonly<Record<string, Command>> = {
 };
 
 /** Runs the command and returns the exit code: 0 success, 1 failure, 2 wrong usage, 130 or 143 interrupted. */
-export async function runCommand(args: readonly string[], given: Terminal): Promise<number> {
-  const terminal = withVisibleOutput(given);
+export async function runCommand(args: readonly string[], given: Process): Promise<number> {
+  const terminal = terminalOf(given);
   // Whose help explains a wrong usage: that of the command, once it is known. `token` alone has a help too.
   let helpTopic = args[0] === "token" ? "token" : "";
   try {
     // The help, of one command or of all.
     if (args.length === 0) {
-      terminal.err(generalHelp(commands, terminal.errHasColour, terminal.errColumns));
+      terminal.err(generalHelp(commands, terminal.errHasColour));
       return exitCodes.usage;
     }
     if (args[0] === "help" || args.includes("--help") || args.includes("-h")) {
@@ -85,16 +87,15 @@ export async function runCommand(args: readonly string[], given: Terminal): Prom
     if (found === undefined) throw unknownCommandError(args);
     const [name, command] = found;
     helpTopic = name;
-    const rest = args.slice(name.split(" ").length);
-    const parsed = parseArguments(rest, command, terminal);
+    const parsed = parseArguments(args.slice(name.split(" ").length), command, given);
 
-    // A service logs its warnings, and goes on if nobody reads what it prints.
-    if (!command.isService) {
-      for (const warning of [...passwordWarnings(parsed), ...secretFileWarnings(command, terminal)])
-        warn(terminal, `${capitalized(warning)}.`);
-    }
-    const code = await command.run(parsed, parsed.has("quiet") ? withoutNotes(terminal) : terminal);
-    return command.isService ? code : await flushOutput(code, terminal);
+    // A service logs its warnings, handles signals by itself, and goes on if nobody reads what it prints.
+    if (command.isService) return await execute(command, parsed, terminalOf(given, { isLog: true }));
+    for (const warning of [...passwordWarnings(parsed.sources), ...secretFileWarnings(command, given)])
+      warn(terminal, `${capitalized(warning)}.`);
+    const ownTerminal = parsed.flags["quiet"] ? withoutNotes(terminal) : terminal;
+    const ended = await Promise.race([execute(command, parsed, ownTerminal), given.waitForStopSignal()]);
+    return typeof ended === "number" ? ended : await endInterrupted(ended, ownTerminal);
   } catch (error) {
     const { text, code } = errorReport(error, helpTopic);
     terminal.err(forStandardError(text, terminal));
@@ -102,18 +103,25 @@ export async function runCommand(args: readonly string[], given: Terminal): Prom
   }
 }
 
+/** Opens what the command works on, and runs it. */
+async function execute(command: Command, given: Arguments, terminal: Terminal): Promise<number> {
+  await using opened = await command.opens?.open(given.sources, terminal);
+  const code = await command.run({ ...given, opened }, terminal);
+  if (!command.isService) await terminal.outFlushed();
+  return code;
+}
+
 /**
- * Waits until what the command printed is read, and returns the exit code. A reader that has paused does not keep a stop waiting;
- * the store is closed by now, so that the process can end at any time.
+ * Ends the process at a signal to stop, as a kill would end it: the thread that does the work cannot be stopped in the middle of a
+ * statement. Whatever a command has open survives that, and what it leaves, its next run removes.
  */
-async function flushOutput(code: number, terminal: Terminal): Promise<number> {
-  const flushed = terminal.outFlushed().then(() => "flushed");
-  if (isInterruptedCode(code)) {
-    const isFlushed = await waitAtMost(flushMsMax, flushed);
-    return isFlushed ? code : terminal.exitWithoutClosing(code);
-  }
-  const ending = await Promise.race([flushed, terminal.waitForStopSignal()]);
-  return ending === "flushed" ? code : terminal.exitWithoutClosing(interruptedCode(ending));
+async function endInterrupted(signal: string, terminal: Terminal): Promise<number> {
+  terminal.showLine("");
+  const text = terminal.sayInterrupted();
+  if (text !== "") terminal.err(`${text}\n`);
+  // What the command has printed; a reader that has paused does not keep a stop waiting.
+  await waitAtMost(flushMsMax, terminal.outFlushed());
+  return terminal.exitWithoutClosing(interruptedCode(signal));
 }
 
 /** Whether the process must end without closing the store. If closing it failed after another failure, either may demand that. */
@@ -141,23 +149,23 @@ function unknownCommandError([first = "", second = ""]: readonly string[]): Usag
   return new UsageError(`Unknown command "${first}"`, nearestWord(first, names));
 }
 
-function help(args: readonly string[], { outHasColour, outColumns }: Terminal): string {
+function help(args: readonly string[], { outHasColour }: Terminal): string {
   const found = findCommand(args);
   const [first] = args;
-  if (found !== undefined) return commandHelp(found[1], outHasColour, outColumns);
-  if (first === undefined || first.startsWith("-")) return generalHelp(commands, outHasColour, outColumns);
+  if (found !== undefined) return commandHelp(found[1], outHasColour);
+  if (first === undefined || first.startsWith("-")) return generalHelp(commands, outHasColour);
   const group = verbsOf(commands, first).flatMap((verb) => commands[`${first} ${verb}`] ?? []);
   if (group.length === 0) throw unknownCommandError(args);
-  return group.map((command) => commandHelp(command, outHasColour, outColumns)).join("\n");
+  return group.map((command) => commandHelp(command, outHasColour)).join("\n");
 }
 
 /** Warnings of the files whose secrets the command reads, if other users can read them too. */
-function secretFileWarnings(command: Command, { environment }: Terminal): string[] {
+function secretFileWarnings(command: Command, { environment }: Process): string[] {
   return exposureWarnings(secretFiles(secretNamesOf(command), environment));
 }
 
 function withoutNotes(terminal: Terminal): Terminal {
-  return { ...terminal, errIsTerminal: false, errCanRedraw: false, note: () => {} };
+  return { ...terminal, note: () => {}, showLine: () => {} };
 }
 
 /** A message that says why the command failed, with its priority if journald reads it. */
@@ -180,7 +188,9 @@ export function errorReport(
   const message = escapeInvisible(messageOf(error));
   if (error instanceof Problem) {
     const lines = [error.sentence, ...error.cases].map(escapeInvisible).join("\n  ");
-    const hint = error instanceof UsageError ? helpHint(error, command) : "";
+    // After cases, such as a command to run, a hint would be read as part of the last.
+    const isMisuse = error.exitCode === exitCodes.usage && error.cases.length === 0;
+    const hint = isMisuse ? helpHint(error, command) : "";
     return { text: `plant-store: ${lines}${hint}\n`, code: error.exitCode };
   }
   // What a database server says begins with a small letter.
@@ -193,7 +203,8 @@ export function errorReport(
 }
 
 /** What was probably meant, and where the help is. */
-function helpHint({ suggestion }: UsageError, command: string): string {
-  const meant = suggestion === "" ? "" : ` ${escapeInvisible(suggestion)}`;
-  return `.${meant} See plant-store ${command === "" ? "" : `${command} `}--help.`;
+function helpHint(problem: Problem, command: string): string {
+  const stop = problem.message.endsWith(".") ? "" : ".";
+  const suggestion = problem instanceof UsageError ? ` ${escapeInvisible(problem.suggestion)}`.trimEnd() : "";
+  return `${stop}${suggestion} See plant-store ${command === "" ? "" : `${command} `}--help.`;
 }

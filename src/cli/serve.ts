@@ -1,13 +1,19 @@
 import packageFile from "../../package.json" with { type: "json" };
 import type { FirstToken } from "../access/first-token.ts";
 import { isDatabaseUrl } from "../config/database.ts";
-import { type Config, readServiceConfig, secretFiles, unknownVariables } from "../config/read-config.ts";
-import { secretNames, settingNames } from "../config/settings.ts";
+import {
+  type Config,
+  type ConfigSources,
+  readServiceConfig,
+  secretFiles,
+  unknownVariables,
+} from "../config/read-config.ts";
+import { secretNames, settings } from "../config/settings.ts";
 import type { Service } from "../service.ts";
 import { createLog, type Level, type Log } from "../telemetry/log.ts";
 import { minuteMs } from "../text/duration.ts";
 import { passwordWarnings } from "./arguments.ts";
-import { type Arguments, allSecrets, type Command } from "./command.ts";
+import { allSecrets, command } from "./command.ts";
 import { exposureWarnings } from "./exposed-files.ts";
 import { formatFirstToken, formatStartup } from "./startup-message.ts";
 import type { Terminal } from "./terminal.ts";
@@ -15,7 +21,7 @@ import type { Terminal } from "./terminal.ts";
 // A timer keeps the process alive, whatever its interval.
 const stayUpEveryMs = minuteMs;
 
-export const serve: Command = {
+export const serve = command({
   usage: "serve",
   summary: "run the service",
   isService: true,
@@ -24,15 +30,15 @@ export const serve: Command = {
     "plant-store serve --listen 0.0.0.0:8080 --database /var/lib/plants.db",
     "PLANT_STORE_LISTEN=0.0.0.0:8080 plant-store serve",
   ],
-  settings: settingNames,
+  settings: Object.values(settings),
   secrets: allSecrets,
 
-  async run(args, terminal) {
+  async run({ sources }, terminal) {
     // A signal during the start stops the service too, as soon as it runs.
     const stopSignal = terminal.waitForStopSignal();
 
     // The configuration, and the log as it asks for it.
-    const config = readServiceConfig(args.sources);
+    const config = readServiceConfig(sources);
     const lines = batchLines(terminal);
     const log = createServiceLog(config, terminal, lines.write);
     warnOfUnknownVariables(terminal, log);
@@ -42,7 +48,7 @@ export const serve: Command = {
     const service = await startService(config, log, { printsFirstToken: terminal.outIsTerminal });
 
     // What other users of the machine can read: only now, when the data file exists.
-    warnOfExposure(args, config, terminal, log);
+    warnOfExposure(sources, config, log);
 
     // That it runs, for a person and for the log. A database that opens later may have a first token then.
     terminal.out(formatStartup(service, config, terminal));
@@ -72,7 +78,7 @@ export const serve: Command = {
         return 0;
     }
   },
-};
+});
 
 /** The log in the format that is configured: by default for people on a terminal, for programs elsewhere. */
 function createServiceLog(
@@ -96,13 +102,13 @@ function warnOfUnknownVariables({ environment }: Terminal, log: Log): void {
 }
 
 /** Warns of a password in the arguments, and of files with secrets or plants that other users of the machine can read. */
-function warnOfExposure(args: Arguments, config: Config, { environment }: Terminal, log: Log): void {
+function warnOfExposure(sources: ConfigSources, config: Config, log: Log): void {
   const files = [
-    ...secretFiles(secretNames, environment),
+    ...secretFiles(secretNames, sources.environment),
     ...(config.tls === undefined ? [] : [config.tls.key]),
     ...(isDatabaseUrl(config.database) ? [] : [config.database]),
   ];
-  for (const warning of [...passwordWarnings(args), ...exposureWarnings(files)]) log.warn(warning);
+  for (const warning of [...passwordWarnings(sources), ...exposureWarnings(files)]) log.warn(warning);
 }
 
 /** After a start without the database: says when it is open, with the token that was created then. */

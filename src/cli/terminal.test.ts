@@ -1,10 +1,12 @@
 import { expect, test } from "bun:test";
+import { fake } from "../../test/support/fake.ts";
 import {
   columnsOf,
   cutToColumns,
   escapeInvisible,
   formatColumns,
-  printParagraph,
+  type Process,
+  terminalOf,
   visibleText,
 } from "./terminal.ts";
 
@@ -36,15 +38,16 @@ test("a text that is empty or has spaces at an end is visible between quotation 
   expect(texts.map(visibleText)).toEqual(['""', '"   "', '" Fern"', '"Fern\u00a0"', "Old fern"]);
 });
 
-test("a paragraph breaks between words, on a terminal only", () => {
+test("a message breaks between words, on a terminal only, but not a command in it", () => {
   const printed = (errIsTerminal: boolean): string => {
-    let err = "";
-    const write = (text: string): void => {
-      err += text;
+    let written = "";
+    const err = (text: string): void => {
+      written += text;
     };
-    printParagraph({ err: write, errIsTerminal, errColumns: 20 }, "Interrupted after 7 plants.");
-    return err;
+    const terminal = terminalOf(fake<Process>({ errIsTerminal, errColumns: 20, errCanRedraw: false, err }));
+    terminal.err("Interrupted after 7 plants.\n  plant-store list --limit 7\n");
+    return written;
   };
-  expect(printed(true)).toBe("Interrupted after 7\nplants.\n");
-  expect(printed(false)).toBe("Interrupted after 7 plants.\n");
+  expect(printed(true)).toBe("Interrupted after 7\nplants.\n  plant-store list --limit 7\n");
+  expect(printed(false)).toBe("Interrupted after 7 plants.\n  plant-store list --limit 7\n");
 });

@@ -6,8 +6,9 @@ import { formatJson } from "../text/json-text.ts";
 const meaningColumnsMin = 14;
 const invisible = String.raw`[\p{C}\p{Zl}\p{Zp}]|${letterWithoutInk}`;
 const lineEnd = String.raw`\r?\n`;
-// Our own: a colour, and the line of the progress, which is cleared.
-const control = String.raw`\u001b\[\d+m|\r\u001b\[2K`;
+// Our own: a colour.
+const control = String.raw`\u001b\[\d+m`;
+const clearLine = "\r\u001b[2K";
 const invisibleCharacter = new RegExp(invisible, "gu");
 const invisibleInLines = new RegExp(`(?<kept>${lineEnd})|${invisible}`, "gu");
 const invisibleInOutput = new RegExp(`(?<kept>${lineEnd}|${control})|${invisible}`, "gu");
@@ -19,7 +20,7 @@ export const bold = styled(1);
 export const green = styled(32);
 
 /** The parts of the process that a command may use. */
-export interface Terminal {
+export interface Process {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly readFile: (path: string) => string;
   /** Opens standard input; the caller destroys it. */
@@ -55,22 +56,20 @@ export interface Terminal {
   readonly exitWithoutClosing: (code: number) => Promise<never>;
 }
 
+/** The process as a command sees it. What it prints cannot control a terminal, and its messages break between words there. */
+export interface Terminal extends Process {
+  /** Shows this line on a terminal, in place of the one before it, until anything else is printed; an empty one erases it. */
+  readonly showLine: (line: string) => void;
+  /** Sets what a command says if a signal ends it: what was done, and how to go on. */
+  readonly ifInterrupted: (say: () => string) => void;
+  /** What to say if a signal ends the command now. */
+  readonly sayInterrupted: () => string;
+}
+
 /** The exit code of a command that was interrupted, as a shell would have it; anything but a signal counts as SIGTERM. */
 export function interruptedCode(signal: string): number {
   const signals: Readonly<Record<string, number | undefined>> = constants.signals;
   return 128 + (signals[signal] ?? constants.signals.SIGTERM);
-}
-
-/** Whether a command that returns this code was interrupted. */
-export function isInterruptedCode(code: number): boolean {
-  return code > 128;
-}
-
-/** Aborted by the first signal to stop, which is its reason. */
-export function abortOnStopSignal(terminal: Pick<Terminal, "waitForStopSignal">): AbortSignal {
-  const stopping = new AbortController();
-  void terminal.waitForStopSignal().then((signal) => stopping.abort(signal));
-  return stopping.signal;
 }
 
 export function printJson(terminal: Terminal, value: unknown): void {
@@ -82,54 +81,52 @@ export function warn({ err }: Pick<Terminal, "err">, sentence: string): void {
   err(`plant-store: ${escapeInvisible(sentence)}\n`);
 }
 
-/** Prints a paragraph on standard error. On a terminal no line of it ends within a word. */
-export function printParagraph(
-  terminal: Pick<Terminal, "err" | "errIsTerminal" | "errColumns">,
-  text: string,
-): void {
-  const lines = terminal.errIsTerminal ? wrapped(text, terminal.errColumns) : [text];
-  terminal.err(`${lines.join("\n")}\n`);
-}
-
-/** Says that a signal to stop has ended the command early, and returns the exit code for that. */
-export function printInterrupted(
-  terminal: Pick<Terminal, "err" | "errIsTerminal" | "errColumns">,
-  stop: AbortSignal,
-  text: string,
-): number {
-  printParagraph(terminal, text);
-  return interruptedCode(stop.reason);
-}
-
 /** The text on one line, with control and invisible characters escaped, so that it cannot control the terminal. */
 export function escapeInvisible(text: string): string {
   return text.replaceAll(invisibleCharacter, escapeCharacter);
 }
 
 /**
- * The terminal with an escape around all its output, so that nothing which comes from elsewhere, such as the name of a plant in an
- * export, controls it or hides on it. What a program reads stays as it is.
+ * The terminal of a command. Nothing which comes from elsewhere, such as the name of a plant in an export, controls it or hides on
+ * it; what a program reads stays as it is. The lines of a log are not broken.
  */
-export function withVisibleOutput(terminal: Terminal): Terminal {
-  const { out, outWithBackpressure, err, note, outIsTerminal, errIsTerminal } = terminal;
-  const escaping = (isTerminal: boolean, write: (text: string) => void): typeof write =>
-    isTerminal ? (text) => write(escapeUnkept(text, invisibleInOutput)) : write;
+export function terminalOf(given: Process, { isLog = false } = {}): Terminal {
+  const { out, outWithBackpressure, err, note, outIsTerminal, errIsTerminal, errCanRedraw } = given;
+  let hasLine = false;
+  let sayInterrupted = () => "";
+  const showLine = (line: string): void => {
+    if (!errCanRedraw) return;
+    if (hasLine || line !== "") err(clearLine + line);
+    hasLine = line !== "";
+  };
+  const visible = (text: string, isTerminal: boolean) =>
+    isTerminal ? escapeUnkept(text, invisibleInOutput) : text;
+  const message = (write: (text: string) => void) => (text: string) => {
+    showLine("");
+    const lines = visible(text, errIsTerminal);
+    write(errIsTerminal && !isLog ? wrappedLines(lines, given.errColumns) : lines);
+  };
   return {
-    ...terminal,
+    ...given,
     // They change with the width of the window.
     get outColumns() {
-      return terminal.outColumns;
+      return given.outColumns;
     },
     get errColumns() {
-      return terminal.errColumns;
+      return given.errColumns;
     },
-    out: escaping(outIsTerminal, out),
+    out: (text) => out(visible(text, outIsTerminal)),
     outWithBackpressure: (data) =>
       outWithBackpressure(
         outIsTerminal && typeof data === "string" ? escapeUnkept(data, invisibleInLines) : data,
       ),
-    err: escaping(errIsTerminal, err),
-    note: escaping(errIsTerminal, note),
+    err: message(err),
+    note: message(note),
+    showLine,
+    ifInterrupted(say) {
+      sayInterrupted = say;
+    },
+    sayInterrupted: () => sayInterrupted(),
   };
 }
 
@@ -197,4 +194,12 @@ export function wrapped(text: string, columns: number): string[] {
     }
   }
   return [...lines, line];
+}
+
+/** Text whose lines are broken between words, but for an indented one: it is a command to copy, or part of a list. */
+function wrappedLines(text: string, columns: number): string {
+  return text
+    .split("\n")
+    .flatMap((line) => (line.startsWith(" ") ? line : wrapped(line, columns)))
+    .join("\n");
 }

@@ -3,43 +3,29 @@ import { scopes, scopesDefault } from "../access/scopes.ts";
 import { presentToken, type Token, type TokenJson } from "../access/token.ts";
 import { createToken, type Minted, overlapMsDefault, revokeTokens, rotateToken } from "../access/tokens.ts";
 import { databaseFlag } from "../config/database.ts";
-import { readStoreConfig } from "../config/read-config.ts";
-import { openForReading, openTokens } from "../storage/open-store.ts";
+import { readConfig } from "../config/read-config.ts";
 import { hourMs } from "../text/duration.ts";
-import { oneOf, parseDuration } from "../text/parsers.ts";
-import { isoSeconds } from "../text/time.ts";
+import { expecting, oneOf, parseDuration } from "../text/parsers.ts";
+import { isoMinutes } from "../text/time.ts";
 import { eitherOf } from "../text/words.ts";
-import { readFlag, readFlags, wrongUsageError } from "./arguments.ts";
-import { type Arguments, type Command, jsonFlag, storeSecrets, storeSettings } from "./command.ts";
-import { lostWalWarning } from "./lost-wal.ts";
-import { noteOfNewFile } from "./new-data-file.ts";
+import { command, flag, jsonFlag, repeatedFlag, requiredFlag } from "./command.ts";
+import { reading, tokens, tokensOfAnyStore } from "./openings.ts";
 import { type Column, formatTable } from "./table.ts";
 import { escapeInvisible, printJson, type Terminal } from "./terminal.ts";
 
-const columns: readonly Column<TokenJson>[] = [
-  { heading: "id", text: ({ id }) => id },
-  { heading: "name", text: ({ name }) => name, canBeCut: true },
-  {
-    heading: "scopes",
-    text: (token) => token.scopes.join(" "),
-    canBeCut: true,
-    roomyColumns: "operator plants:create".length,
-  },
-  { heading: "createdAt", text: ({ createdAt }, time) => time(createdAt), canBeLeftOut: true },
-  {
-    heading: "createdBy",
-    text: ({ createdBy }) => escapeInvisible(createdBy),
-    canBeCut: true,
-    canBeLeftOut: true,
-  },
-  {
-    heading: "lastUsedAt",
-    text: ({ lastUsedAt }, time) => (lastUsedAt === undefined ? "-" : time(lastUsedAt)),
-  },
-  { heading: "state", text: stateText },
+const columns: readonly Column<Token>[] = [
+  { heading: "id", cell: ({ id }) => id },
+  { heading: "state", cell: (token) => presentToken(token, Date.now()).state },
+  { heading: "until", cell: ({ revokedAtMs, expiresAtMs }) => revokedAtMs ?? expiresAtMs },
+  { heading: "lastUsedAt", cell: ({ lastUsedAtMs }) => lastUsedAtMs },
+  { heading: "name", cell: ({ name }) => name, isFreeText: true },
+  { heading: "scopes", cell: (token) => token.scopes.join(" "), isFreeText: true },
+  { heading: "createdBy", cell: ({ createdBy }) => escapeInvisible(createdBy), isFreeText: true },
 ];
 
-export const tokenCreate: Command = {
+const parseNewName = expecting("must be a name", (text) => text || undefined);
+
+export const tokenCreate = command({
   usage: "token create --name NAME",
   summary: "create a token and print its secret once",
   examples: [
@@ -48,101 +34,89 @@ export const tokenCreate: Command = {
     "plant-store token create --name prometheus --scope metrics",
   ],
   flags: {
-    name: { placeholder: "NAME", help: "who uses it; stored with each plant that it creates (required)" },
-    scope: {
-      placeholder: "SCOPE",
-      help: `${eitherOf(scopes)}; repeat it for several (${scopesDefault.join(", ")})`,
-    },
-    expires: { placeholder: "TIME", help: "expire after this long, such as 90d (never)" },
+    name: requiredFlag("NAME", "who uses it; stored with each plant that it creates", parseNewName),
+    scope: repeatedFlag(
+      "SCOPE",
+      `${eitherOf(scopes)}; repeat it for several (${scopesDefault.join(", ")})`,
+      oneOf(scopes),
+    ),
+    expires: flag("TIME", "expire after this long, such as 90d (never)", parseDuration),
     json: jsonFlag,
   },
-  settings: storeSettings,
-  secrets: storeSecrets,
-  async run(args, terminal) {
-    const name = args.value("name");
-    if (name === undefined) throw wrongUsageError(tokenCreate);
-    const chosen = readFlags(args, "scope", oneOf(scopes));
-    const request = {
-      name,
-      scopes: chosen.length === 0 ? scopesDefault : [...new Set(chosen)],
-      lifetimeMs: readFlag(args, "expires", parseDuration),
-    };
-    const config = readStoreConfig(args.sources);
-    const created = noteOfNewFile(config.database);
-    await using opened = await openTokens(config, { mayCreate: true });
-    terminal.note(created);
-    printSecret(await createToken(opened.tokens, request, localOrigin(), Date.now()), "", args, terminal);
+  opens: tokensOfAnyStore,
+  async run({ flags: { name, scope, expires: lifetimeMs, json }, opened }, terminal) {
+    const chosen = scope.length === 0 ? scopesDefault : [...new Set(scope)];
+    const request = { name, scopes: chosen, lifetimeMs };
+    const minted = await createToken(opened.tokens, request, localOrigin(), Date.now());
+    if (json) printMinted(minted, terminal);
+    else printSecret(minted, "", terminal);
     return 0;
   },
-};
+});
 
-export const tokenList: Command = {
+export const tokenList = command({
   usage: "token list",
   summary: "list all tokens, without their secrets",
   examples: ["plant-store token list", "plant-store token list --json"],
   flags: { json: jsonFlag },
-  settings: storeSettings,
-  secrets: storeSecrets,
-  async run(args, terminal) {
-    const config = readStoreConfig(args.sources);
-    await using opened = await openForReading(config, lostWalWarning(terminal));
-    const all = await opened.tokens.all();
-    if (args.has("json")) printJson(terminal, presentTokens(all));
+  opens: reading,
+  async run({ flags: { json }, opened: store, sources }, terminal) {
+    const all = await store.tokens.all();
+    const database = databaseFlag(readConfig(sources).database);
+    if (json) printJson(terminal, presentTokens(all));
     else if (all.length === 0)
-      terminal.note(
-        `No tokens yet. To create one: plant-store token create --name NAME${databaseFlag(config.database)}\n`,
-      );
-    else terminal.out(`${formatTable(columns, presentTokens(all), terminal)}\n`);
+      terminal.note(`No tokens yet. To create one:\n  plant-store token create --name NAME${database}\n`);
+    else terminal.out(`${formatTable(columns, all, terminal)}\n`);
     return 0;
   },
-};
+});
 
-export const tokenRevoke: Command = {
+export const tokenRevoke = command({
   usage: "token revoke NAME|ID",
-  needsPositional: true,
   summary: "revoke a token; every node rejects it within a second",
   examples: ["plant-store token revoke greenhouse"],
   flags: { json: jsonFlag },
-  settings: storeSettings,
-  secrets: storeSecrets,
-  async run(args, terminal) {
-    await using opened = await openTokens(readStoreConfig(args.sources), { mayCreate: false });
-    const revoked = await revokeTokens(opened.tokens, args.positional, localOrigin(), Date.now());
-    if (args.has("json")) printJson(terminal, presentTokens(revoked));
+  argument: String,
+  opens: tokens,
+  async run({ flags: { json }, argument, opened }, terminal) {
+    const revoked = await revokeTokens(opened.tokens, argument, localOrigin(), Date.now());
+    if (json) printJson(terminal, presentTokens(revoked));
     else terminal.note(`Revoked ${revoked.map(({ id, name }) => `${name} (${id})`).join(", ")}.\n`);
     return 0;
   },
-};
+});
 
-export const tokenRotate: Command = {
+export const tokenRotate = command({
   usage: "token rotate NAME|ID",
-  needsPositional: true,
   summary: "replace a token's secret; the old one stays valid for a while",
   examples: ["plant-store token rotate greenhouse --overlap 24h"],
   flags: {
-    overlap: {
-      placeholder: "TIME",
-      help: `how long the old secret stays valid (${overlapMsDefault / hourMs}h)`,
-    },
+    overlap: flag(
+      "TIME",
+      "how long the old secret stays valid",
+      parseDuration,
+      `${overlapMsDefault / hourMs}h`,
+    ),
     json: jsonFlag,
   },
-  settings: storeSettings,
-  secrets: storeSecrets,
-  async run(args, terminal) {
-    const overlapMs = readFlag(args, "overlap", parseDuration) ?? overlapMsDefault;
-    await using opened = await openTokens(readStoreConfig(args.sources), { mayCreate: false });
-    const wanted = { nameOrId: args.positional, overlapMs };
-    const rotated = await rotateToken(opened.tokens, wanted, localOrigin(), Date.now());
-    const note = `The old secret is valid until ${isoSeconds(rotated.oldValidUntilMs)}.\n`;
-    printSecret(rotated, note, args, terminal);
+  argument: String,
+  opens: tokens,
+  async run({ flags: { overlap: overlapMs, json }, argument: nameOrId, opened }, terminal) {
+    const rotated = await rotateToken(opened.tokens, { nameOrId, overlapMs }, localOrigin(), Date.now());
+    const note = `The old secret is valid until ${isoMinutes(rotated.oldValidUntilMs)}.\n`;
+    if (json) printMinted(rotated, terminal);
+    else printSecret(rotated, note, terminal);
     return 0;
   },
-};
+});
+
+function printMinted({ token, secret }: Minted, terminal: Terminal): void {
+  printJson(terminal, { ...presentToken(token, Date.now()), secret });
+}
 
 /** Only the secret goes to standard output, for `TOKEN=$(plant-store token create …)`. */
-function printSecret({ token, secret }: Minted, note: string, args: Arguments, terminal: Terminal): void {
-  if (args.has("json")) return printJson(terminal, { ...presentToken(token, Date.now()), secret });
-  const expiry = token.expiresAtMs === undefined ? "" : ` until ${isoSeconds(token.expiresAtMs)}`;
+function printSecret({ token, secret }: Minted, note: string, terminal: Terminal): void {
+  const expiry = token.expiresAtMs === undefined ? "" : ` until ${isoMinutes(token.expiresAtMs)}`;
   terminal.note(
     `Token ${token.name} (${token.id}) allows ${token.scopes.join(" and ")}${expiry}.\n${note}` +
       "Save the secret now; it is not shown again:\n",
@@ -150,14 +124,7 @@ function printSecret({ token, secret }: Minted, note: string, args: Arguments, t
   terminal.out(`${secret}\n`);
 }
 
-/** The state, and since or until when. */
-function stateText({ state, revokedAt, expiresAt }: TokenJson, time: (iso: string) => string): string {
-  const at = revokedAt ?? expiresAt;
-  if (at === undefined) return state;
-  return state === "live" ? `live until ${time(at)}` : `${state} ${time(at)}`;
-}
-
-function presentTokens(tokens: readonly Token[]): TokenJson[] {
+function presentTokens(all: readonly Token[]): TokenJson[] {
   const nowMs = Date.now();
-  return tokens.map((token) => presentToken(token, nowMs));
+  return all.map((token) => presentToken(token, nowMs));
 }

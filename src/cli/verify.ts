@@ -6,21 +6,21 @@ import {
 } from "../storage/sqlite/copying/verify.ts";
 import { formatCount, formatPlural } from "../text/counts.ts";
 import { isoTime } from "../text/time.ts";
-import type { Command } from "./command.ts";
-import { dataFile, dataFileFlags, digestText, withProgress } from "./data-file-command.ts";
+import { command, flag, jsonFlag } from "./command.ts";
+import { digestText, withProgress } from "./data-file-command.ts";
+import { dataFile } from "./openings.ts";
 import { escapeInvisible, printJson, type Terminal } from "./terminal.ts";
 
-export const verify: Command = {
+export const verify = command({
   usage: "verify",
   summary: "check the data file and every row in it",
   examples: ["plant-store verify", "plant-store verify --database backup.db --against data/plant-store.db"],
   flags: {
-    against: { placeholder: "PATH", help: "also check that this data file has the same plants" },
-    ...dataFileFlags,
+    against: flag("PATH", "also check that this data file has the same plants", String),
+    json: jsonFlag,
   },
-  async run(args, terminal) {
-    const path = dataFile(args, "pg_amcheck");
-    const against = args.value("against");
+  opens: dataFile("pg_amcheck"),
+  async run({ flags: { against, json }, opened: { path } }, terminal) {
     const ifInterrupted = "No file was changed.";
     const verified = await withProgress(terminal, {
       file: path,
@@ -35,7 +35,7 @@ export const verify: Command = {
         run: async (onStep) => ({ path: against, ...(await compareWith(path, against, onStep)) }),
       });
     const isSound = verified.problems.length === 0 && (compared?.differences ?? []).length === 0;
-    if (args.has("json")) {
+    if (json) {
       printJson(terminal, presentVerified(path, verified, compared, isSound));
     } else {
       printVerified(terminal, path, verified);
@@ -43,7 +43,7 @@ export const verify: Command = {
     }
     return isSound ? 0 : 1;
   },
-};
+});
 
 /** What a comparison with another data file has found. */
 interface Compared extends ComparedWith {

@@ -1,16 +1,16 @@
 import packageFile from "../../package.json" with { type: "json" };
-import { type Command, jsonFlag } from "./command.ts";
+import { command, jsonFlag } from "./command.ts";
 import { printJson } from "./terminal.ts";
 
-export const version: Command = {
+export const version = command({
   usage: "version",
   summary: "print the version",
   examples: ["plant-store version", "plant-store version --json"],
   flags: { json: jsonFlag },
-  async run(args, terminal) {
+  async run({ flags: { json } }, terminal) {
     const { name, version: number } = packageFile;
-    if (args.has("json")) printJson(terminal, { name, version: number });
+    if (json) printJson(terminal, { name, version: number });
     else terminal.out(`${number}\n`);
     return 0;
   },
-};
+});

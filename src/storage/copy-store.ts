@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { AuditEntry } from "../access/audit.ts";
 import { localOrigin } from "../access/local-user.ts";
@@ -33,6 +32,10 @@ interface CopyOptions {
   readonly onFailed: (id: bigint, reason: string) => void;
 }
 
+export function newCopyCounts(): CopyCounts {
+  return { created: 0, replayed: 0, conflicts: 0, failed: 0, compared: 0, tokens: 0, problems: [] };
+}
+
 /** A copy that runs. */
 interface RunningCopy {
   readonly from: Pick<ReadableStore, "archive" | "tokens">;
@@ -40,39 +43,27 @@ interface RunningCopy {
   /** The plants of the source, page by page, but for those that are left out. */
   readonly pages: () => AsyncIterable<readonly StoredPlant[]>;
   readonly counts: CopyCounts;
-  readonly stop: AbortSignal;
 }
 
 const rowsPerRead = 1000;
 const problemsMax = 20;
 
 /**
- * Copies tokens and plants, with their times and creators, and then compares every plant of the source with the target's. Ends
- * early on a stop. Existing rows of the target are unchanged, so a rerun resumes.
+ * Copies tokens and plants, with their times and creators, and then compares every plant of the source with the target's. Counts
+ * what it does meanwhile. Existing rows of the target are unchanged, so a rerun resumes.
  */
 export async function copyStore(
   from: Pick<ReadableStore, "archive" | "tokens">,
   to: Store,
+  counts: CopyCounts,
   { without = new Set(), onStep, onFailed }: CopyOptions,
-  stop: AbortSignal,
-): Promise<CopyCounts> {
-  const counts: CopyCounts = {
-    created: 0,
-    replayed: 0,
-    conflicts: 0,
-    failed: 0,
-    compared: 0,
-    tokens: 0,
-    problems: [],
-  };
+): Promise<void> {
   async function* pages() {
     for await (const { plants } of pagesOf(from.archive, {}, rowsPerRead))
       yield plants.filter(({ id }) => !without.has(id));
   }
-  const copy = { from, to, pages, counts, stop };
-  // Counting millions of plants on PostgreSQL takes seconds, and the number is only for the progress.
-  const total = await Promise.race([from.archive.total(), once(stop, "abort")]);
-  if (typeof total !== "number") return counts;
+  const copy = { from, to, pages, counts };
+  const total = await from.archive.total();
   if (without.size > 0) await to.audit.record(copyWithoutEntry(without.size));
   onStep({
     doing: "copying the store",
@@ -81,9 +72,7 @@ export async function copyStore(
     total: () => total - without.size,
   });
   await copyTokens(copy);
-  if (stop.aborted) return counts;
   const failedIds = await copyPlants(copy, onFailed);
-  if (stop.aborted) return counts;
 
   onStep({
     doing: "comparing both stores",
@@ -92,17 +81,15 @@ export async function copyStore(
     total: () => total - without.size,
   });
   await compareStores(copy, failedIds);
-  return counts;
 }
 
 /** Returns the ids that the target refuses. */
 async function copyPlants(
-  { to, pages, counts, stop }: RunningCopy,
+  { to, pages, counts }: RunningCopy,
   onFailed: CopyOptions["onFailed"],
 ): Promise<ReadonlySet<bigint>> {
   const failedIds = new Set<bigint>();
   for await (const plants of pages()) {
-    if (stop.aborted) break;
     const outcomes = await to.plants.create(plants.map(plantToStore), Date.now());
     for (const [index, { id }] of plants.entries()) {
       const outcome = outcomes[index];
@@ -122,10 +109,9 @@ async function copyPlants(
 }
 
 /** A token that has expired or was revoked in either store stays so: a copy never extends a token of the target. */
-async function copyTokens({ from, to, counts, stop }: RunningCopy): Promise<void> {
+async function copyTokens({ from, to, counts }: RunningCopy): Promise<void> {
   const known = new Map((await to.tokens.all()).map((token) => [token.digest, token]));
   for (const token of await from.tokens.all()) {
-    if (stop.aborted) return;
     const copy = known.get(token.digest);
     if (copy === undefined) {
       await to.tokens.addCopy(token, copyEntry(token));
@@ -157,7 +143,7 @@ function earliest(one: number | undefined, other: number | undefined): number | 
 
 /** Compares every plant of the source, except those that failed, with the target's plant of the same id. */
 async function compareStores(
-  { to, pages, counts, stop }: RunningCopy,
+  { to, pages, counts }: RunningCopy,
   failedIds: ReadonlySet<bigint>,
 ): Promise<void> {
   for await (const plants of pages()) {
@@ -168,19 +154,18 @@ async function compareStores(
       counts.compared++;
       const difference = whyDifferent(plant, copies.get(plant.id));
       if (difference !== undefined && counts.problems.length < problemsMax)
-        counts.problems.push(`the plant with the id ${plant.id} ${difference}`);
+        counts.problems.push(`id ${plant.id} ${difference}`);
     }
     await nextTurn();
-    if (stop.aborted) return;
   }
 }
 
 function whyDifferent(plant: StoredPlant, copy: StoredPlant | undefined): string | undefined {
-  if (copy === undefined) return "is missing";
+  if (copy === undefined) return "is missing in the target";
   const fields = (["name", "tag", "createdAtMs", "createdBy"] as const).filter(
     (field) => plant[field] !== copy[field],
   );
-  const words = { name: "name", tag: "tag", createdAtMs: "time", createdBy: "sender" };
+  const words = { name: "name", tag: "tag", createdAtMs: "created_at", createdBy: "created_by" };
   if (fields.length === 0) return undefined;
-  return `has another ${fields.map((field) => words[field]).join(" and ")} there`;
+  return `differs in the target: ${fields.map((field) => words[field]).join(", ")}`;
 }

@@ -25,7 +25,7 @@ describe("config", () => {
       environment: { PLANT_STORE_ACCESS_TOKEN: "short" },
     });
     // The headings are the names of --json.
-    expect(out).toMatch(/^name +value +source\n/);
+    expect(out).toMatch(/^name +source +value\n/);
     expect(out).toContain("(set, not shown)");
     expect(err).toContain("PLANT_STORE_ACCESS_TOKEN must hold a token of at least 20 of the characters");
     expect(code).toBe(2);
@@ -43,7 +43,7 @@ describe("config", () => {
       terminal: { readFile },
     });
     expect(code).toBe(0);
-    expect(out).toMatch(/^PLANT_STORE_ACCESS_TOKEN +\(set, not shown\) +file$/m);
+    expect(out).toMatch(/^PLANT_STORE_ACCESS_TOKEN +file +\(set, not shown\)$/m);
     expect(paths.toSorted()).toEqual(["access", "operator"]);
   });
 
@@ -72,7 +72,7 @@ test("config escapes the control characters of the environment", async () => {
   expect(table.code).toBe(2);
   expect(table.out).not.toMatch(control);
   // On one line.
-  expect(table.out).toMatch(/^database +plants\\u\{1b\}\]0;pwned\\u\{7\}\\u\{a\}\.db /m);
+  expect(table.out).toMatch(/^database +environment +plants\\u\{1b\}\]0;pwned\\u\{7\}\\u\{a\}\.db$/m);
   expect(table.err).not.toMatch(control);
   expect(table.err).toContain("Unknown variable PLANT_STORE_\\u{9b}31m.\n");
   const json = await runInProcess(["config", "--json"], { environment });

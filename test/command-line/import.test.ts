@@ -337,6 +337,6 @@ test.each<[args: string, code: number, message: string, variables?: Record<strin
   expect(result.code).toBe(code);
   expect(result.out).toBe("");
   expect(result.err).toContain(message);
-  expectOneLine(result.err);
+  expect(result.err).toStartWith("plant-store: ");
   expect(readFileSync(file, "utf8")).toBe("id,name\n1,a\n");
 });

@@ -28,12 +28,12 @@ describe("list", () => {
     const { code, out } = await run(["list"]);
     expect(code).toBe(0);
     expect(out.trimEnd().split("\n")).toEqual([
-      expect.stringMatching(/^id +name +tag +createdAt +createdBy$/),
+      expect.stringMatching(/^id +createdAt +name +tag +createdBy$/),
       // An empty tag, no tag, and control characters in a name.
-      expect.stringMatching(/^7 +Moss, "soft" +"" +\d{4}-/),
-      expect.stringMatching(/^-5 +Oak\\u\{1b\}\[31m red\\u\{a\}line\\u\{9b\}32m +\d{4}-/),
+      expect.stringMatching(/^7 +\S+Z +Moss, "soft" +"" +preset-access$/),
+      expect.stringMatching(/^-5 +\S+Z +Oak\\u\{1b\}\[31m red\\u\{a\}line\\u\{9b\}32m +preset-access$/),
       expect.stringMatching(
-        /^9007199254740993 +Fern +indoor +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ +preset-access$/,
+        /^9007199254740993 +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z +Fern +indoor +preset-access$/,
       ),
     ]);
   });
@@ -42,7 +42,8 @@ describe("list", () => {
     { filters: "--tag indoor", ids: ["9007199254740993"] },
     { filters: "--name MOSS", ids: ["7"] },
     { filters: "--oldest --limit 1", ids: ["9007199254740993"] },
-    { filters: "--until 2020-01-01", ids: [] },
+    { filters: "--until 1h", ids: [] },
+    { filters: "--tag indoor --since 1h", ids: ["9007199254740993"] },
     { filters: "--token nobody", ids: [] },
   ])("prints the plants that match $filters", async ({ filters, ids }) => {
     const { out } = await run(["list", "--json", ...filters.split(" ")]);

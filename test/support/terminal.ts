@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { runCommand } from "../../src/cli/run.ts";
-import type { Terminal } from "../../src/cli/terminal.ts";
+import type { Process } from "../../src/cli/terminal.ts";
 import { bareEnvironment, executable, type Finished, listeningLine, plantStore } from "./command.ts";
 import { eventually } from "./eventually.ts";
 import { findSecrets } from "./tokens.ts";
@@ -22,7 +22,7 @@ export async function runInProcess(
     /** What it has written so far. */
     readonly written?: { out: string; err: string };
     /** What this terminal does otherwise than one that is none. */
-    readonly terminal?: Partial<Terminal>;
+    readonly terminal?: Partial<Process>;
   } = {},
 ): Promise<Finished> {
   if (executable !== undefined) return plantStore(args, { environment });
@@ -32,7 +32,8 @@ export async function runInProcess(
   const unused = (): never => {
     throw new Error("no test that runs in this process needs this");
   };
-  const code = await runCommand(args, {
+  const exit = Promise.withResolvers<number>();
+  const ended = runCommand(args, {
     environment: { ...bareEnvironment, ...environment },
     readFile: (path) => readFileSync(path, "utf8"),
     input: unused,
@@ -53,9 +54,14 @@ export async function runInProcess(
     outColumns: 80,
     errColumns: 80,
     waitForStopSignal,
-    exitWithoutClosing: unused,
+    // The command goes on, which a process would not; what it prints then is not returned.
+    exitWithoutClosing: (code) => {
+      exit.resolve(code);
+      return new Promise<never>(() => {});
+    },
     ...terminal,
   });
+  const code = await Promise.race([exit.promise, ended]);
   // Secrets are data, for standard output.
   if (findSecrets(written.err).length > 0) throw new Error("A secret was written to standard error.");
   return { code, ...written };

@@ -1,0 +1,64 @@
+// What commands work on.
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { isDatabaseUrl } from "../config/database.ts";
+import { type ConfigSources, readConfig, readStoreConfig } from "../config/read-config.ts";
+import { secrets, settings } from "../config/settings.ts";
+import { openForReading, openTokens } from "../storage/open-store.ts";
+import type { ReadableStore, Store } from "../storage/store.ts";
+import type { Opening } from "./command.ts";
+import { type Terminal, warn } from "./terminal.ts";
+import { UsageError } from "./usage-error.ts";
+
+/** Of whatever opens a store on either engine. */
+export const storeSecrets = { databasePassword: secrets.databasePassword.meaning };
+const store = { settings: [settings.database, settings.allowUnsafeDatabase], secrets: storeSecrets };
+
+/** The store, to read it even while a service uses it. A data file without its WAL is read with a warning. */
+export const reading: Opening<ReadableStore> = {
+  ...store,
+  open: (sources, terminal) =>
+    openForReading(readStoreConfig(sources), ({ sentence }) =>
+      warn(terminal, `${sentence} \`plant-store doctor\` says what to do.`),
+    ),
+};
+
+/** The tokens of a store that exists. */
+export const tokens: Opening<Pick<Store, "tokens">> = {
+  ...store,
+  open: (sources) => openTokens(readStoreConfig(sources), { mayCreate: false }),
+};
+
+/** The tokens of a store, which is created if there is none. */
+export const tokensOfAnyStore: Opening<Pick<Store, "tokens">> = {
+  ...store,
+  async open(sources, terminal) {
+    const config = readStoreConfig(sources);
+    return notingNewFile(config.database, terminal, () => openTokens(config, { mayCreate: true }));
+  },
+};
+
+/** The path of a data file: `postgresTool` does for PostgreSQL what the command does. */
+export function dataFile(postgresTool: string): Opening<{ readonly path: string }> {
+  return {
+    settings: [{ ...settings.database, placeholder: "PATH", help: "the data file" }],
+    async open(sources: ConfigSources) {
+      const { database } = readConfig(sources);
+      if (isDatabaseUrl(database))
+        throw new UsageError(`This command is for data files; for PostgreSQL use ${postgresTool}`);
+      return { path: database, async [Symbol.asyncDispose]() {} };
+    },
+  };
+}
+
+/** Opens a store, and says so if that creates its data file, where nobody may expect one. */
+export async function notingNewFile<Opened>(
+  database: string,
+  terminal: Terminal,
+  open: () => Promise<Opened>,
+): Promise<Opened> {
+  const isNew = !isDatabaseUrl(database) && !existsSync(database);
+  const opened = await open();
+  if (isNew) terminal.note(`Created the data file ${resolve(database)}.\n`);
+  return opened;
+}
