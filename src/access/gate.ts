@@ -8,6 +8,8 @@ import type { TokenUse } from "./tokens.ts";
 /** Who is calling. */
 export interface Caller {
   readonly name: string;
+  /** Of a token in the store. */
+  readonly id?: string;
   readonly scopes: readonly Scope[];
   readonly expiresAtMs: number | undefined;
   /** Whether its token is a JWT of the identity provider. */

@@ -47,15 +47,14 @@ export function operatorTable(
   turns: CallerTurns,
   links: DownloadLinks,
 ) {
-  const { store, tokenUpkeep, metrics, publicListener, rateLimit, startedAtMs, effectiveSettings } =
-    dependencies;
+  const { store, tokenUpkeep, publicListener, rateLimit, startedAtMs, effectiveSettings } = dependencies;
   const { intake, readiness, events } = dependencies.listenerDependencies;
   const { archive, audit } = store;
   const publicUrl = publicListener.url;
 
   // The subjects of the API.
   const actions = new ActionRecorder(audit);
-  const overview = new Overview({ store, readiness, metrics, events, startedAtMs });
+  const overview = new Overview({ store, readiness, events, startedAtMs });
   const plants = new Plants(archive, actions);
   const exports = new Exports(archive, actions, turns, links);
   const imports = new Imports({ intake, archive, rateLimit, events, actions, lineBytesMax: bodyBytesMax });

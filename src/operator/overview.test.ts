@@ -4,7 +4,6 @@ import type { Readiness, ReadinessState } from "../http/health.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
 import type { Events } from "../telemetry/events.ts";
-import { Metrics } from "../telemetry/metrics.ts";
 import { RecentRefusals } from "../telemetry/recent-refusals.ts";
 import { minuteMs } from "../text/duration.ts";
 import type { OperatedStore } from "./operator-dependencies.ts";
@@ -24,7 +23,6 @@ function overviewOf(methods: Partial<PlantArchive>, state: ReadinessState = "rea
   });
   const overview = new Overview({
     store: fake<OperatedStore>({ engine: "sqlite", archive }),
-    metrics: new Metrics(),
     readiness: fake<Readiness>({ check: async () => state }),
     events: fake<Events>({
       figureFailed: (figure: string) => void failures.push(figure),

@@ -1,21 +1,18 @@
 import packageFile from "../../package.json" with { type: "json" };
-import { catalogue, publicKinds } from "../http/error-catalogue.ts";
 import type { Readiness } from "../http/health.ts";
 import { Refusal } from "../http/refusal.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import { waitAtMost } from "../retry/wait-at-most.ts";
 import type { Events } from "../telemetry/events.ts";
-import { type Metrics, refusalsOf } from "../telemetry/metrics.ts";
 import { hourMs, minuteMs } from "../text/duration.ts";
 import { isoTime } from "../text/time.ts";
 import type { OperatedStore } from "./operator-dependencies.ts";
-import type { CountsOverTimeJson, OverviewJson, RefusalCountJson } from "./responses.ts";
+import type { CountsOverTimeJson, OverviewJson } from "./responses.ts";
 
 /** What the figures are read from. */
 interface OverviewSources {
   readonly store: OperatedStore;
   readonly readiness: Readiness;
-  readonly metrics: Metrics;
   readonly events: Events;
   readonly startedAtMs: number;
 }
@@ -42,7 +39,7 @@ export class Overview {
   }
 
   async present(nowMs: number): Promise<OverviewJson> {
-    const { store, readiness, metrics, startedAtMs } = this.#sources;
+    const { store, readiness, events, startedAtMs } = this.#sources;
     const [total, ratePerSecond, diskUsage, lastBackupAt, state, perMinute, perHour] = await Promise.all([
       this.#figure("total", store.archive.total().then(String)),
       this.#figure("ratePerSecond", recentRate(store.archive, nowMs)),
@@ -59,7 +56,7 @@ export class Overview {
       perMinute,
       perHour,
       ratePerSecond,
-      refusals: presentRefusalCounts(metrics),
+      refused: { inLastMinute: events.refusals.inLastMinute(Date.now()), sinceStart: events.refusals.total },
       store: {
         engine: store.engine,
         ready: state === "ready",
@@ -92,15 +89,6 @@ async function timeOfLastBackup(store: OperatedStore): Promise<string | null | u
   if (store.lastBackup === undefined) return undefined;
   const last = await store.lastBackup();
   return last === undefined ? null : isoTime(last.atMs);
-}
-
-/** The refusals of the public listener since the start, the most frequent first. */
-function presentRefusalCounts(metrics: Metrics): readonly RefusalCountJson[] {
-  return publicKinds
-    .map((kind) => catalogue[kind])
-    .map(({ error, when }) => ({ error, reason: when, count: refusalsOf(metrics, "public", error).value }))
-    .filter(({ count }) => count > 0)
-    .sort((one, other) => other.count - one.count);
 }
 
 /** The mean of the last minute, because it stands beside the peak, which is the mean of a minute too. */

@@ -11,6 +11,8 @@ export type { AuditEntryJson, TokenJson };
 export interface CallerJson {
   readonly name: string;
   readonly scopes: readonly Scope[];
+  /** Of a token in the store. */
+  readonly tokenId: string | undefined;
   /** Whether the token is a JWT of the identity provider: then it ends with the session there. */
   readonly hasJwt: boolean;
   /** The latest expiry of a token that this caller may create; undefined if it may create one that never expires. */
@@ -40,8 +42,8 @@ export interface OverviewJson {
   readonly perHour: CountsOverTimeJson | undefined;
   /** Plants created per second, the mean of the last minute. */
   readonly ratePerSecond: number | undefined;
-  /** The refusals of the public listener since the start of the service, the most frequent first. */
-  readonly refusals: readonly RefusalCountJson[];
+  /** The refusals of the public listener. */
+  readonly refused: { readonly inLastMinute: number; readonly sinceStart: number };
   readonly store: StoreJson;
   readonly version: string;
   readonly startedAt: string;
@@ -52,12 +54,6 @@ export interface CountsOverTimeJson {
   readonly from: string;
   readonly creates: readonly number[];
   readonly refusals: readonly number[];
-}
-
-export interface RefusalCountJson {
-  readonly error: number;
-  readonly reason: string;
-  readonly count: number;
 }
 
 /** GET /api/refusals: for each error, the senders that got it last since the start of the service, the last one first. */

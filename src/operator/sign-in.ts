@@ -16,6 +16,7 @@ export function presentCaller(caller: Caller, publicUrl: string, bodyBytesMax: n
   return {
     name: caller.name,
     scopes: caller.scopes,
+    tokenId: caller.id,
     hasJwt: caller.hasJwt ?? false,
     tokensExpireBy: isoTime(latestExpiryMs(caller)),
     publicUrl,

@@ -1,7 +1,6 @@
 // The console's overview, and its page of refused requests, in a browser.
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
-import packageFile from "../../package.json" with { type: "json" };
 import { whyUnrecorded } from "../../src/storage/sqlite/data-file/last-backup.ts";
 import { hourMs } from "../../src/text/duration.ts";
 import { copiedBy, describe, test } from "../support/browser.ts";
@@ -16,37 +15,49 @@ const seeded = 1100;
 const session = useConsole(seeded);
 const { open } = session;
 
+const tile = (page: Page, name: string) => page.getByRole("region", { name, exact: true }).locator(".number");
+const senders = (page: Page) => page.getByRole("table", { name: "Senders" });
+
 describe("the overview", () => {
   test("shows the state of the store, and what is new live", async () => {
     const page = await open("/");
-    await waitForText(page, "All plants are on disk");
-    await waitForText(page, "Disk space free");
+    await waitForText(page, "All plants are on disk.");
     await waitForText(page, / left at this rate$/);
-    await waitForText(page, `Version ${packageFile.version}`);
-    const total = page.locator(".key-number-total .number > span");
-    const count = async () => Number(((await total.textContent()) ?? "").replaceAll(",", ""));
+    const count = async () =>
+      Number.parseInt(((await tile(page, "Plants stored").textContent()) ?? "").replaceAll(",", ""), 10);
     const before = await count();
     expect(before).toBeGreaterThanOrEqual(seeded);
     const backup = { atMs: Date.now() - 3 * hourMs, plants: 0, coveredPlants: 0, digest: null };
     expect(whyUnrecorded(session.service.database, backup)).toBeUndefined();
     await post(session.service.url, '{"id":500001,"name":"Counted live"}');
-    await post(session.service.url, '{"name":"No id"}');
-    await waitForText(page, "Last backup 3 hours ago");
-    await waitForText(page, "40010 a required field is missing");
+    await tile(page, "Last backup").getByText("3 hours ago").waitFor();
     await waitUntil(async () => (await count()) === before + 1);
     await page.getByRole("region", { name: "Latest plants" }).getByText("Counted live").waitFor();
   });
 
-  test("leads to who was refused last, and to who got an error", async () => {
-    await post(session.service.url, '{"name":"No id"}');
+  test("counts a refusal within moments", async () => {
     const page = await open("/");
-    const refused = page.getByRole("region", { name: "Refused" }).getByRole("listitem");
-    await refused.getByRole("link", { name: "preset-access" }).first().click();
-    await page.waitForURL(/\/refused\?token=preset-access$/);
+    const refused = tile(page, "Refused per minute").locator("> span");
+    const before = Number(await refused.textContent());
+    await post(session.service.url, '{"name":"No id"}');
+    await waitUntil(async () => Number(await refused.textContent()) > before);
+  });
+
+  test("says who sends, who has sent nothing, and who is refused, and leads to why", async () => {
+    const { secret } = await mintToken(session.service, { name: "terrace" });
+    await mintToken(session.service, { name: "silent" });
+    await post(session.service.url, '{"id":500002,"name":"From the terrace"}', bearer(secret));
+    await post(session.service.url, "[]", bearer(secret));
+    const page = await open("/");
+    const row = senders(page).getByRole("row", { name: "terrace" });
+    expect(await row.innerText()).toMatch(/^terrace\s+(?:just now|\d seconds ago).*\s1 last /s);
+    await senders(page).getByRole("row", { name: "silent not used yet" }).waitFor();
+    await row.getByRole("link", { name: "1", exact: true }).click();
+    await page.waitForURL(/\/refused\?token=terrace$/);
+    await rowOf(page, "terrace").getByText("The body must be a JSON object").waitFor();
     await page.goBack();
-    await refused.getByRole("link", { name: "40010" }).click();
-    await page.waitForURL(/\/refused\?error=40010$/);
-    await page.getByRole("row", { name: "preset-access" }).waitFor();
+    await row.getByRole("link", { name: "terrace" }).click();
+    await waitForText(page, "From the terrace");
   });
 
   test("charts the plants of a period", async () => {
@@ -71,7 +82,7 @@ describe("the overview", () => {
     await waitForText(page, "This page stopped working");
     await page.unrouteAll();
     await page.getByRole("button", { name: "Reload" }).click();
-    await waitForText(page, "All plants are on disk");
+    await waitForText(page, "All plants are on disk.");
   });
 });
 
@@ -80,15 +91,15 @@ test("an empty store shows how to create the first plant, and then that plant", 
   const page = await open("/plants", { origin: empty.operatorUrl, token: operatorToken });
   await waitForHeading(page, "No plants yet");
   await page.getByRole("link", { name: "Overview" }).click();
-  await waitForText(page, "Ready for the first plant");
+  await waitForText(page, "Ready for the first plant.");
   expect(await page.locator(".key-number, .plot").count()).toBe(0);
   const command = await textIn(page, ".empty .code");
   const run = command.replace("YOUR_TOKEN", accessToken).replace("curl", "curl -s");
   const { out } = await start("sh", ["-c", run]).ended;
   expect(out).toBe('{"name":"Fern","tag":"indoor"}');
   await page.getByRole("region", { name: "Latest plants" }).getByText("Fern").waitFor();
-  await waitForText(page, "All plants are on disk");
-  await waitForText(page, "No backup yet");
+  await waitForText(page, "All plants are on disk.");
+  await tile(page, "Last backup").getByText("none yet").waitFor();
 });
 
 /** A token with this name that was refused, and the id of that request. */
@@ -119,27 +130,29 @@ describe("the page of refused requests", () => {
     await copy.waitFor();
     expect(await copiedBy(copy)).toBe(requestId);
     await row.getByRole("button", { name: "Copied" }).waitFor();
-    await row.getByRole("link", { name: "40004" }).click();
+    await row.getByRole("link", { name: "Docs of 40004" }).click();
     expect(page.url()).toBe(`${session.service.url}/docs#40004`);
     expect(await page.locator("article:target h4").textContent()).toStartWith("40004");
   });
 
-  test("is filtered by error and by token, in its address", async () => {
+  test("is filtered by its errors and senders, in its address", async () => {
     await refuseToken("filtered & searched");
     await fetch(`${session.service.url}/plants`, { method: "POST" });
     const page = await open("/refused");
-    await page.getByLabel("Error").selectOption({ label: "40101 the request has no bearer token" });
+    await waitForText(page, /^Refused since \d\d:\d\d, by error and sender\.$/);
+    await page.getByRole("link", { name: "40101", exact: true }).click();
     await waitForOneRow(page);
     expect(page.url()).toEndWith("/refused?error=40101");
-    await page.getByLabel("Token or address").selectOption("filtered & searched");
-    await waitForText(page, "No refusals match");
-    await page.getByLabel("Error").selectOption("All errors");
+    await page.getByRole("link", { name: "Show all" }).click();
+    await page.getByRole("link", { name: "filtered & searched" }).click();
     await waitForOneRow(page);
     expect(new URL(page.url()).search).toBe("?token=filtered+%26+searched");
     await page.reload();
     await waitForOneRow(page);
-    await page.getByLabel("Error").selectOption("40101");
-    await page.getByRole("button", { name: "Clear filters" }).click();
+    await page.goto(`${page.url()}&error=40101`);
+    await waitForText(page, "No refusals match");
+    await waitForText(page, "Only 40101 and filtered & searched.");
+    await page.getByRole("link", { name: "Show all" }).click();
     await waitUntil(async () => (await allRows(page).count()) > 1);
     expect(page.url()).toEndWith("/refused");
   });

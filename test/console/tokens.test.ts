@@ -12,6 +12,7 @@ import {
 } from "../support/console-session.ts";
 import { mintToken } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
+import { startTestService } from "../support/test-service.ts";
 import { bearer } from "../support/tokens.ts";
 
 const session = useConsole(10);
@@ -100,6 +101,7 @@ describe("a token", () => {
     expect(await statusWith(rotated.secret ?? "")).toBe(401);
     expect(await statusWith(secret)).toBe(200);
     expect(await page.locator(`tr.live:has-text("${name}")`).count()).toBe(1);
+    await page.getByText(/^\d+ ended tokens?$/).click();
     await page.locator("tr.revoked", { hasText: name }).waitFor();
   });
 
@@ -107,7 +109,7 @@ describe("a token", () => {
     const { secret: own } = await mintToken(session.service, { name: "own", scopes: ["operator"] });
     const page = await open("/tokens", { token: own });
     await page.getByRole("button", { name: "Revoke own" }).click();
-    await waitForText(page, "If you are signed in with this token");
+    await waitForText(page, "You are signed in with this token, and will be signed out.");
     await page.keyboard.press("Escape");
     await confirm(page, "Rotate own", "0s");
     const secret = await shownSecret(page);
@@ -119,11 +121,25 @@ describe("a token", () => {
   });
 });
 
+test("the page shows uses as they happen, and warns of revoking the last live operator token", async () => {
+  await using service = await startTestService();
+  const { secret } = await mintToken(service, { name: "only", scopes: ["operator"] });
+  const { secret: used } = await mintToken(service, { name: "used" });
+  const page = await open("/tokens", { origin: service.operatorUrl, token: secret });
+  const row = page.getByRole("row", { name: "used" });
+  await row.getByText("not used yet").waitFor();
+  await post(service.url, "{}", bearer(used));
+  await row.getByText("not used yet").waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Revoke only" }).click();
+  await waitForText(page, "It is the last live token with the scope “operator”.");
+});
+
 describe("the audit trail", () => {
   test("says who did what to what, as the API has it, and has its filter in its address", async () => {
     const { token } = await mintToken(session.service, { name: "reader", scopes: ["metrics"] });
     const page = await open("/audit");
     const row = page.locator(".audit tbody tr", { hasText: "reader" });
+    await row.waitFor();
     const cells = row.locator("th, td:not(:first-child)");
     expect(await cells.allTextContents()).toEqual([
       "preset-operator",

@@ -6,15 +6,8 @@ const hoursPerDay = 24;
 const daysInHoursMax = 2;
 const daysMax = 3650;
 
-export interface DiskForecast {
-  /** How long the free space lasts if plants keep coming as they did in the last week, or since the first one in it. */
-  readonly text: string;
-  /** The free space in each hour of that week, if nothing but the store has used it. */
-  readonly freeBytes: readonly number[];
-}
-
-/** Undefined if no plants came, or if a value is unknown. */
-export function diskForecast({ total, perHour, store }: OverviewJson): DiskForecast | undefined {
+/** How long the free space lasts if plants keep coming as they did in the last week, or since the first one in it. */
+export function describeDiskForecast({ total, perHour, store }: OverviewJson): string | undefined {
   const { bytes, diskFreeBytes } = store;
   const creates = perHour?.creates ?? [];
   const firstHour = creates.findIndex((count) => count > 0);
@@ -23,10 +16,7 @@ export function diskForecast({ total, perHour, store }: OverviewJson): DiskForec
   const plantsPerHour = sum(creates) / (creates.length - firstHour);
   const bytesPerPlant = bytes / Number(total);
   const days = diskFreeBytes / (plantsPerHour * bytesPerPlant) / hoursPerDay;
-  return {
-    text: `${formatDays(days)} left at this rate`,
-    freeBytes: creates.map((_, hour) => diskFreeBytes + sum(creates.slice(hour + 1)) * bytesPerPlant),
-  };
+  return `${formatDays(days)} left at this rate`;
 }
 
 function formatDays(days: number): string {

@@ -2,10 +2,13 @@ import type { ComponentChildren } from "preact";
 import type { OverviewJson } from "../../operator/responses.ts";
 import { formatCount } from "../../text/counts.ts";
 import { formatBytes } from "../../text/sizes.ts";
+import { useConsole } from "../console.ts";
 import { formatRate } from "../format.ts";
+import { Link } from "../parts/link.tsx";
+import { RelativeTime } from "../parts/time.tsx";
+import { refusalsHref } from "../refused/refusal-filter.ts";
 import { type ChartRange, sum } from "./chart-data.ts";
-import { diskForecast } from "./disk-forecast.ts";
-import { Area } from "./rate-chart.tsx";
+import { describeDiskForecast } from "./disk-forecast.ts";
 
 interface KeyNumbersProps {
   readonly overview: OverviewJson;
@@ -13,43 +16,42 @@ interface KeyNumbersProps {
   readonly recent: ChartRange | undefined;
 }
 
-/** The large numbers, each with its trend. */
+/** What the service has stored, how fast, and what it needs. */
 export function KeyNumbers({ overview, recent }: KeyNumbersProps) {
-  const { total, ratePerSecond } = overview;
-  const { diskFreeBytes } = overview.store;
-  const disk = diskForecast(overview);
+  const { total, ratePerSecond, refused } = overview;
+  const { diskFreeBytes, lastBackupAt } = overview.store;
+  const { session } = useConsole();
+  const sinceStart = `${formatCount(refused.sinceStart)} since the start`;
   return (
     <div class="card key-numbers">
       <KeyNumber
-        id="total"
         title="Plants stored"
         value={total && formatCount(total)}
         note={recent && `+${formatCount(sum(recent.creates))} in ${recent.label}`}
-      >
-        {recent && <Trend values={running(recent.creates)} />}
-      </KeyNumber>
+      />
       <KeyNumber
-        id="rate"
         title="Created per second"
         value={ratePerSecond === undefined ? undefined : formatRate(ratePerSecond)}
         note={recent && `peak ${formatRate(peakRate(recent, ratePerSecond))} in ${recent.label}`}
-      >
-        {recent && <Trend values={recent.drawn} />}
-      </KeyNumber>
-      {recent && (
-        <KeyNumber
-          id="refused"
-          title="Refused per minute"
-          value={formatCount(recent.refusals.at(-1) ?? 0)}
-          note={`${formatCount(sum(recent.refusals))} ${recent.refusalsFrom > 0 ? "since the start" : `in ${recent.label}`}`}
-        >
-          <Trend values={recent.refusals} kind="refused" />
-        </KeyNumber>
-      )}
+      />
+      <KeyNumber
+        title="Refused per minute"
+        value={formatCount(refused.inLastMinute)}
+        note={session.may("operator") ? <Link href={refusalsHref({})}>{sinceStart}</Link> : sinceStart}
+      />
       {diskFreeBytes !== undefined && (
-        <KeyNumber id="disk" title="Disk space free" value={formatBytes(diskFreeBytes)} note={disk?.text}>
-          {disk && <Trend values={disk.freeBytes} />}
-        </KeyNumber>
+        <KeyNumber
+          title="Disk space free"
+          value={formatBytes(diskFreeBytes)}
+          note={describeDiskForecast(overview)}
+        />
+      )}
+      {/* Undefined on PostgreSQL, which has its own backups. */}
+      {lastBackupAt !== undefined && (
+        <KeyNumber
+          title="Last backup"
+          value={lastBackupAt === null ? "none yet" : <RelativeTime at={lastBackupAt} />}
+        />
       )}
     </div>
   );
@@ -63,20 +65,16 @@ function peakRate({ creates }: ChartRange, ratePerSecond = 0): number {
 }
 
 interface KeyNumberProps {
-  readonly id: string;
   readonly title: string;
   /** Undefined if the service cannot read it. */
-  readonly value: string | undefined;
-  readonly note?: string | undefined;
-  readonly children?: ComponentChildren;
+  readonly value: ComponentChildren;
+  readonly note?: ComponentChildren;
 }
 
-function KeyNumber({ id, title, value, note, children }: KeyNumberProps) {
+function KeyNumber({ title, value, note }: KeyNumberProps) {
   return (
-    <section class={`key-number key-number-${id}`} aria-labelledby={`${id}-title`}>
-      <h2 id={`${id}-title`} class="note">
-        {title}
-      </h2>
+    <section class="key-number" aria-label={title}>
+      <h2 class="note">{title}</h2>
       {value === undefined ? (
         <p class="note">Currently unavailable. See the service's log for the reason.</p>
       ) : (
@@ -84,30 +82,6 @@ function KeyNumber({ id, title, value, note, children }: KeyNumberProps) {
           <span>{value}</span> {note && <small class="note">{note}</small>}
         </p>
       )}
-      {children}
     </section>
   );
-}
-
-/** A line that shows the trend of the number next to it. */
-function Trend({ values, kind = "created" }: { readonly values: readonly number[]; readonly kind?: string }) {
-  return (
-    <svg
-      class={`trend ${kind}`}
-      viewBox={`0 0 ${values.length - 1} 1`}
-      preserveAspectRatio="none"
-      aria-hidden="true"
-    >
-      <Area counts={values} top={Math.max(1, ...values)} />
-    </svg>
-  );
-}
-
-/** Running sums: how the total grew. */
-function running(counts: readonly number[]): readonly number[] {
-  let total = 0;
-  return counts.map((count) => {
-    total += count;
-    return total;
-  });
 }

@@ -82,7 +82,7 @@ function Band({ kind, counts, linesMax, last }: BandProps) {
 }
 
 /** A line with the area under it. `top` is the count at the top of the plot. */
-export function Area({ counts, top }: { readonly counts: readonly number[]; readonly top: number }) {
+function Area({ counts, top }: { readonly counts: readonly number[]; readonly top: number }) {
   const line = `M${counts.map((count, step) => `${step} ${1 - count / top}`).join("L")}`;
   return (
     <>

@@ -9,8 +9,13 @@ import { Panel } from "../parts/panel.tsx";
 import { TableHead } from "../parts/table.tsx";
 import { RelativeTime } from "../parts/time.tsx";
 
+interface BackupsProps {
+  /** When the last backup was started, wherever that was. */
+  readonly lastAt: string | null | undefined;
+}
+
 /** The backups in the service's folder: make and download them. */
-export function Backups() {
+export function Backups({ lastAt }: BackupsProps) {
   const { api } = useConsole();
   const { value: listed, error: loadError, isLoading, reload } = useLive("/api/backups", {});
   const { isBusy: isStarting, error, attempt } = useAttempt();
@@ -20,6 +25,7 @@ export function Backups() {
   const [outdated, setOutdated] = useState<BackupsJson>();
   const isRunning = listed?.isRunning === true;
   const isBusy = isStarting || isRunning || (listed !== undefined && listed === outdated);
+  const isElsewhere = listed?.isRunning === false && !listed.backups.some(({ at }) => at === lastAt);
   // While a backup is made, the status is about that one.
   const needsAttention = !isRunning && (listed?.last?.problem ?? listed?.last?.warning) !== undefined;
   const backUp = async (): Promise<void> => {
@@ -53,6 +59,11 @@ export function Backups() {
       <p class={needsAttention ? "field-error" : "note"} role="status">
         {listed !== undefined && describeBackupStatus(listed)}
       </p>
+      {lastAt && isElsewhere && (
+        <p class="note">
+          The last backup was made elsewhere, <RelativeTime at={lastAt} />.
+        </p>
+      )}
       {listed !== undefined && listed.backups.length > 0 && (
         <BackupTable backups={listed.backups} onDownload={(name) => void save(name)} />
       )}
@@ -67,8 +78,8 @@ interface BackupTableProps {
 
 function BackupTable({ backups, onDownload }: BackupTableProps) {
   return (
-    <table class="listed system-table backups" aria-labelledby="backups-title">
-      <TableHead columns={["Made", "Size"]} actions />
+    <table class="listed backups" aria-labelledby="backups-title">
+      <TableHead columns={["Created", "Size"]} actions />
       <tbody>
         {backups.map((backup) => (
           <BackupRows key={backup.name} backup={backup} onDownload={onDownload} />
@@ -82,9 +93,9 @@ interface BackupRowsProps extends Omit<BackupTableProps, "backups"> {
   readonly backup: BackupJson;
 }
 
-/** A backup, and under it what can be copied. */
+/** A backup, and under it the command that restores it. */
 function BackupRows({ backup, onDownload }: BackupRowsProps) {
-  const { name, at, bytes } = backup;
+  const { name, at, bytes, restoreCommand } = backup;
   return (
     <>
       <tr class="backup">
@@ -100,31 +111,24 @@ function BackupRows({ backup, onDownload }: BackupRowsProps) {
       </tr>
       <tr class="more">
         <td colSpan={3}>
-          <BackupTexts backup={backup} />
+          <details>
+            <summary class="note">
+              Restore command<span class="visually-hidden"> of {name}</span>
+            </summary>
+            <div class="stack">
+              <p class="note">
+                To restore it, stop the service, run this on the machine, and start the service again. Backups
+                are deleted on the machine only, so that a stolen token cannot delete them.
+              </p>
+              <pre class="code">{restoreCommand}</pre>
+              <div class="line">
+                <CopyButton text={restoreCommand} label="Copy command" />
+              </div>
+            </div>
+          </details>
         </td>
       </tr>
     </>
-  );
-}
-
-/** The command that restores the backup. */
-function BackupTexts({ backup: { name, restoreCommand } }: Pick<BackupRowsProps, "backup">) {
-  return (
-    <details>
-      <summary class="note">
-        Restore command<span class="visually-hidden"> of {name}</span>
-      </summary>
-      <div class="stack">
-        <p class="note">
-          To restore it, stop the service, run this on the machine, and start the service again. Backups are
-          deleted on the machine only, so that a stolen token cannot delete them.
-        </p>
-        <pre class="code">{restoreCommand}</pre>
-        <div class="line">
-          <CopyButton text={restoreCommand} label="Copy command" />
-        </div>
-      </div>
-    </details>
   );
 }
 

@@ -152,8 +152,15 @@ export function RotateToken({ token, onDone, onClose }: TokenDialogProps) {
   );
 }
 
-export function RevokeToken({ token, onDone, onClose }: TokenDialogProps) {
+interface RevokeTokenProps extends TokenDialogProps {
+  /** All of them. */
+  readonly tokens: readonly TokenJson[];
+}
+
+export function RevokeToken({ token, tokens, onDone, onClose }: RevokeTokenProps) {
   const { api, session } = useConsole();
+  const operators = tokens.filter(({ state, scopes }) => state === "live" && scopes.includes("operator"));
+  const isLastOperator = operators.length === 1 && operators[0]?.id === token.id;
   const revoke = async (): Promise<void> => {
     await api.post("/api/tokens/{id}/revoke", { id: token.id });
     onDone();
@@ -164,7 +171,15 @@ export function RevokeToken({ token, onDone, onClose }: TokenDialogProps) {
         The token <strong>{token.name}</strong> (<code>{token.id}</code>) stops working within a second. This
         cannot be undone. Its plants stay stored.
       </p>
-      {token.name === session.me.name && <p>If you are signed in with this token, you will be signed out.</p>}
+      {token.id === session.me.tokenId && (
+        <p class="notice">You are signed in with this token, and will be signed out.</p>
+      )}
+      {isLastOperator && (
+        <p class="notice">
+          It is the last live token with the scope “operator”. Without one, tokens are created on the command
+          line.
+        </p>
+      )}
     </FormDialog>
   );
 }

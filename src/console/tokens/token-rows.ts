@@ -6,16 +6,19 @@ export interface TokenRow {
   readonly isOld: boolean;
 }
 
-/** The tokens in the order of the table: live ones, each followed by its old secrets, and then those that have ended. */
-export function tokenRows(oldestFirst: readonly TokenJson[]): readonly TokenRow[] {
+/** The live tokens, each followed by its old secrets. */
+export function liveRows(oldestFirst: readonly TokenJson[]): readonly TokenRow[] {
   const live = oldestFirst.filter(({ state }) => state === "live");
-  const ended = oldestFirst.filter(({ state }) => state !== "live");
   // A name has several live tokens only after a rotation; the newest of them is the successor.
   const secretsByName = Map.groupBy(live.toReversed(), ({ name }) => name);
   const names = new Set(live.map(({ name }) => name));
-  const liveRows = [...names].flatMap((name) => {
+  return [...names].flatMap((name) => {
     const newestFirst = secretsByName.get(name) ?? [];
     return newestFirst.map((token, position) => ({ token, isOld: position > 0 }));
   });
-  return [...liveRows, ...ended.map((token) => ({ token, isOld: false }))];
+}
+
+/** Those that have expired or were revoked. They stay, because plants refer to them. */
+export function endedRows(oldestFirst: readonly TokenJson[]): readonly TokenRow[] {
+  return oldestFirst.filter(({ state }) => state !== "live").map((token) => ({ token, isOld: false }));
 }

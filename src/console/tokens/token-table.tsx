@@ -6,29 +6,26 @@ import { Link } from "../parts/link.tsx";
 import { TableHead } from "../parts/table.tsx";
 import { RelativeTime } from "../parts/time.tsx";
 import { queryOf, withQuery } from "../query.ts";
-import { type TokenRow, tokenRows } from "./token-rows.ts";
+import type { TokenRow } from "./token-rows.ts";
 
 interface TokenTableProps {
-  readonly tokens: readonly TokenJson[];
+  readonly rows: readonly TokenRow[];
   readonly onAction: (kind: "rotate" | "revoke", token: TokenJson) => void;
 }
 
 const columns = ["Name", "State", "Last used"];
 const stateLabels = { live: "Live", expired: "Expired", revoked: "Revoked" } as const;
 
-/** Live tokens first, each with its old secrets under it. Expired and revoked ones stay, because plants refer to them. */
-export function TokenTable({ tokens, onAction }: TokenTableProps) {
+export function TokenTable({ rows, onAction }: TokenTableProps) {
   return (
-    <div class="card">
-      <table class="listed tokens">
-        <TableHead columns={columns} actions />
-        <tbody>
-          {tokenRows(tokens).map((row) => (
-            <Row key={row.token.id} row={row} onAction={onAction} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <table class="listed tokens">
+      <TableHead columns={columns} actions />
+      <tbody>
+        {rows.map((row) => (
+          <Row key={row.token.id} row={row} onAction={onAction} />
+        ))}
+      </tbody>
+    </table>
   );
 }
 
