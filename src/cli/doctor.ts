@@ -35,7 +35,7 @@ interface Facts {
   /** Begins with what it looked at. */
   readonly facts: string;
   /** What an operator may have chosen, or only the operator can know, each with what to do about it. */
-  readonly warnings?: readonly string[];
+  readonly warnings?: readonly (string | false | undefined)[];
 }
 
 interface Finding {
@@ -46,67 +46,45 @@ interface Finding {
   readonly advice: string | null;
 }
 
-interface Check {
-  readonly name: string;
-  /** Whether this configuration has what is checked. */
-  readonly applies: (config: StoreConfig) => boolean;
-  readonly run: (config: StoreConfig) => Facts | Promise<Facts>;
+type Check = readonly [
+  name: string,
+  /** Undefined if this configuration has nothing to look at. */
+  run: (config: StoreConfig) => Facts | undefined | Promise<Facts | undefined>,
   /** What to do if it fails. */
-  readonly remedy: string;
-}
-
-const usesFile = ({ database }: StoreConfig) => !isDatabaseUrl(database);
+  remedy: string,
+];
 
 /** Every check, in the order in which they run. */
 const checks: readonly Check[] = [
-  {
-    name: "folder",
-    applies: usesFile,
-    run: checkFolder,
-    remedy: "Make the service's user its owner, free space, or name another folder with --database.",
-  },
-  {
-    name: "fsync",
-    applies: usesFile,
-    run: ({ database }) => judgeFsync(nearestFolder(database).path, timeFsyncs(database)),
-    remedy: "Plants cannot be stored there. Free space, fix the permissions, or name another folder.",
-  },
-  {
-    name: "data file",
-    applies: usesFile,
-    run: checkDataFile,
-    remedy: 'See "Crashes" in docs/operating.md.',
-  },
-  {
-    name: "backup folder",
-    applies: (config) => usesFile(config) && config.backupFolder !== undefined,
-    run: checkBackupFolder,
-    remedy: "Check --backup-folder.",
-  },
-  {
-    name: "database",
-    applies: (config) => !usesFile(config),
-    run: checkPostgres,
-    remedy: "Check the server, the URL, the password, pg_hba.conf and the role.",
-  },
-  {
-    name: "public listener",
-    applies: () => true,
-    run: (config) => checkListener("public", config.listen, config),
-    remedy: "Free the address, or choose another with --listen.",
-  },
-  {
-    name: "operator listener",
-    applies: ({ operatorListen }) => operatorListen !== undefined,
-    run: (config) => checkListener("operator", config.operatorListen ?? config.listen, config),
-    remedy: "Free the address, or choose another with --operator-listen.",
-  },
-  {
-    name: "certificate",
-    applies: ({ tls }) => tls !== undefined,
-    run: checkCertificate,
-    remedy: "Renew it, or check --tls-cert and --tls-key. A running service reads them when it is restarted.",
-  },
+  [
+    "folder",
+    checkFolder,
+    "Make the service's user its owner, free space, or name another folder with --database.",
+  ],
+  [
+    "fsync",
+    ({ database }) =>
+      isDatabaseUrl(database) ? undefined : judgeFsync(nearestFolder(database).path, timeFsyncs(database)),
+    "Plants cannot be stored there. Free space, fix the permissions, or name another folder.",
+  ],
+  ["data file", checkDataFile, 'See "Crashes" in docs/operating.md.'],
+  ["backup folder", checkBackupFolder, "Check --backup-folder."],
+  ["database", checkPostgres, "Check the server, the URL, the password, pg_hba.conf and the role."],
+  [
+    "public listener",
+    (config) => checkListener("public", config.listen, config),
+    "Free the address, or choose another with --listen.",
+  ],
+  [
+    "operator listener",
+    (config) => checkListener("operator", config.operatorListen, config),
+    "Free the address, or choose another with --operator-listen.",
+  ],
+  [
+    "certificate",
+    checkCertificate,
+    "Renew it, or check --tls-cert and --tls-key. A running service reads them when it is restarted.",
+  ],
 ];
 
 const freeBytesMin = 64e6;
@@ -149,43 +127,41 @@ export const doctor = command({
   async run({ flags: { json }, sources }, terminal) {
     const config = readServiceConfig(sources);
     const findings: Finding[] = [];
-    for (const check of checks) if (check.applies(config)) findings.push(await findingOf(check, config));
-    const worst = (["fail", "warn", "ok"] as const).find((outcome) =>
-      findings.some((finding) => finding.outcome === outcome),
-    );
-    if (json) printJson(terminal, { result: worst, findings });
+    for (const check of checks) findings.push(...(await findingsOf(check, config)));
+    const has = (wanted: Finding["outcome"]) => findings.some(({ outcome }) => outcome === wanted);
+    const result = (["fail", "warn", "ok"] as const).find(has);
+    if (json) printJson(terminal, { result, findings });
     else terminal.out(`${formatFindings(findings, terminal)}\n`);
-    return worst === "fail" ? 1 : 0;
+    return result === "fail" ? 1 : 0;
   },
 });
 
 /** A line for each finding; on a terminal, what does not fit continues below the message. */
-function formatFindings(
-  findings: readonly Finding[],
-  { outIsTerminal, outColumns }: Pick<Terminal, "outIsTerminal" | "outColumns">,
-): string {
-  const checks = formatColumns(findings.map(({ outcome, check }) => [outcome, check])).split("\n");
+function formatFindings(findings: readonly Finding[], { outIsTerminal, outColumns }: Terminal): string {
+  const checked = formatColumns(findings.map(({ outcome, check }) => [outcome, check])).split("\n");
   const terms = findings.map(({ message, advice }, index) => {
     const text = advice === null ? message : `${message.replace(/\.$/, "")}. ${advice}`;
     // The text may quote a file or a server.
-    return [checks[index] ?? "", escapeInvisible(text)] as const;
+    return [checked[index] ?? "", escapeInvisible(text)] as const;
   });
   return formatTerms(terms, "", outIsTerminal ? outColumns : Number.POSITIVE_INFINITY);
 }
 
-/** One check that fails does not end the others. */
-async function findingOf({ name: check, run, remedy }: Check, config: StoreConfig): Promise<Finding> {
+/** What a check found; nothing if it does not apply. One check that fails does not end the others. */
+async function findingsOf([check, run, remedy]: Check, config: StoreConfig): Promise<Finding[]> {
   try {
-    const { facts, warnings = [] } = await run(config);
-    const advice = warnings.join(" ");
-    return { check, outcome: advice === "" ? "ok" : "warn", message: facts, advice: advice || null };
+    const found = await run(config);
+    if (found === undefined) return [];
+    const advice = (found.warnings ?? []).filter((warning) => warning).join(" ");
+    return [{ check, outcome: advice === "" ? "ok" : "warn", message: found.facts, advice: advice || null }];
   } catch (error) {
-    return { check, outcome: "fail", message: describeFileError(error), advice: remedy };
+    return [{ check, outcome: "fail", message: describeFileError(error), advice: remedy }];
   }
 }
 
 /** The folder of the data file: whether it can be written to, its space, and its kind of filesystem. */
-function checkFolder({ database }: StoreConfig): Facts {
+function checkFolder({ database }: StoreConfig): Facts | undefined {
+  if (isDatabaseUrl(database)) return undefined;
   const { path, exists } = nearestFolder(database);
   try {
     accessSync(path, constants.W_OK | constants.X_OK);
@@ -196,15 +172,10 @@ function checkFolder({ database }: StoreConfig): Facts {
   const freeBytes = bavail * bsize;
   const facts = `${path}, ${formatBytes(freeBytes)} free`;
   if (freeBytes < freeBytesMin) throw new Error(`${facts}: on a full disk, creates are refused with 50302`);
-  const warnings: string[] = [];
-  if (!exists)
-    warnings.push(
-      "The data folder does not exist yet. The first start creates it. If you expected one, check --database.",
-    );
+  const isNew =
+    "The data folder does not exist yet. The first start creates it. If you expected one, check --database.";
   // Node returns the number as a signed one.
-  const unsuitable = filesystems.get(type >>> 0);
-  if (unsuitable !== undefined) warnings.push(unsuitable);
-  return { facts, warnings };
+  return { facts, warnings: [!exists && isNew, filesystems.get(type >>> 0)] };
 }
 
 /** Times real fsyncs, on a file that is removed again. */
@@ -230,18 +201,20 @@ function timeFsyncs(dataFile: string): readonly number[] {
 export function judgeFsync(folder: string, timesMs: readonly number[]): Facts {
   const sorted = timesMs.toSorted((one, other) => one - other);
   const at = (share: number) => sorted[Math.floor(sorted.length * share)] ?? 0;
-  const facts = `${folder}, ${sorted.length} fsyncs: median ${at(0.5).toFixed(3)} ms, p99 ${at(0.99).toFixed(3)} ms`;
-  const warnings: string[] = [];
-  if (at(0.5) < implausibleMs)
-    warnings.push(
-      "Most devices cannot flush that fast. Unless this one has power-loss protection, a volatile cache (of the disk, or of a virtual machine's host) may lose acknowledged plants in a power failure. Turn it off.",
-    );
-  if (at(0.5) > slowMs) warnings.push("That is slow, and every batch waits for one. Use a faster disk.");
-  return { facts, warnings };
+  const medianMs = at(0.5);
+  return {
+    facts: `${folder}, ${sorted.length} fsyncs: median ${medianMs.toFixed(3)} ms, p99 ${at(0.99).toFixed(3)} ms`,
+    warnings: [
+      medianMs < implausibleMs &&
+        "Most devices cannot flush that fast. Unless this one has power-loss protection, a volatile cache (of the disk, or of a virtual machine's host) may lose acknowledged plants in a power failure. Turn it off.",
+      medianMs > slowMs && "That is slow, and every batch waits for one. Use a faster disk.",
+    ],
+  };
 }
 
-async function checkDataFile(config: StoreConfig): Promise<Facts> {
+async function checkDataFile(config: StoreConfig): Promise<Facts | undefined> {
   const { database: dataFile } = config;
+  if (isDatabaseUrl(dataFile)) return undefined;
   await refuseGoneStore(dataFile, configuredBackups(config));
   const found = diagnoseDataFile(dataFile);
   if (found === undefined)
@@ -250,58 +223,61 @@ async function checkDataFile(config: StoreConfig): Promise<Facts> {
   const open = found.hasWriter ? "a service has it open" : "no service has it open";
   const facts = `${dataFile} can be read, ${formatBytes(bytes)} and a WAL of ${formatBytes(walBytes)}; ${open}`;
   if (!isWritable) throw new Error(`${facts}; ${localUser()} may not write to it`);
-  const warnings: string[] = [];
-  if (hasSyncFailed && !found.hasWriter)
-    warnings.push(
-      "An fsync failed in the previous run. The next start copies the file, which needs as much free space again; check the disk (dmesg, smartctl) first.",
-    );
-  return { facts, warnings };
+  const syncFailed =
+    "An fsync failed in the previous run. The next start copies the file, which needs as much free space again; check the disk (dmesg, smartctl) first.";
+  return { facts, warnings: [hasSyncFailed && !found.hasWriter && syncFailed] };
 }
 
-async function checkBackupFolder(config: StoreConfig): Promise<Facts> {
+async function checkBackupFolder(config: StoreConfig): Promise<Facts | undefined> {
   const { folder } = configuredBackups(config);
-  const listed = await folder?.list();
-  const [newest] = listed?.backups ?? [];
-  const newestText = newest === undefined ? "" : `, the newest of ${isoMinutes(newest.atMs)}`;
-  const facts = `${config.backupFolder}, ${formatPlural(listed?.backups.length ?? 0, "backup")}${newestText}`;
-  return { facts, warnings: listed?.problem === undefined ? [] : [listed.problem] };
+  if (folder === undefined) return undefined;
+  const { backups, problem } = await folder.list();
+  const newest = backups[0] && `, the newest of ${isoMinutes(backups[0].atMs)}`;
+  const facts = `${folder.folderPath}, ${formatPlural(backups.length, "backup")}${newest ?? ""}`;
+  return { facts, warnings: [problem] };
 }
 
-async function checkPostgres(config: StoreConfig): Promise<Facts> {
+async function checkPostgres(config: StoreConfig): Promise<Facts | undefined> {
+  const { database } = config;
+  if (!isDatabaseUrl(database)) return undefined;
   // Loaded only for PostgreSQL, as in open-store.ts.
   const { diagnoseDatabase } = await import("../storage/postgres/diagnose-database.ts");
-  const { facts: condition, rewriting } = await diagnoseDatabase(config.database, config);
-  const facts = `${withoutPassword(config.database)}: ${condition}`;
-  if (rewriting.length === 0) return { facts };
-  const warning = `The table plants has the ${rewriting.join(" and the ")}, which may change or drop a plant before it is stored. See "On PostgreSQL" in docs/operating.md.`;
-  return { facts, warnings: [warning] };
+  const { facts, rewriting } = await diagnoseDatabase(database, config);
+  const changes = `The table plants has the ${rewriting.join(" and the ")}, which may change or drop a plant before it is stored. See "On PostgreSQL" in docs/operating.md.`;
+  return {
+    facts: `${withoutPassword(database)}: ${facts}`,
+    warnings: [rewriting.length > 0 && changes],
+  };
 }
 
 /** Whether the address can be bound, unless a service may have it: of a server nobody knows whether one uses it. */
-async function checkListener(listener: ListenerName, address: Address, config: StoreConfig): Promise<Facts> {
+async function checkListener(
+  listener: ListenerName,
+  address: Address | undefined,
+  { database }: StoreConfig,
+): Promise<Facts | undefined> {
+  if (address === undefined) return undefined;
   const shown = formatAddress(address);
   const error = await whyNotBound(address);
   if (error === undefined) return { facts: `${shown} is free` };
   if (codeOf(error) !== "EADDRINUSE") throw listenProblem(error, address, listener);
-  const hasService = usesFile(config) ? hasWriter(config.database) : undefined;
-  if (hasService === false) throw new Error(`${shown} is in use, and no service has this data file open`);
-  return hasService
-    ? { facts: `${shown} is in use, and a service has this data file open` }
-    : { facts: `${shown} is in use`, warnings: ["Make sure that this service is the one using it."] };
+  if (isDatabaseUrl(database))
+    return { facts: `${shown} is in use`, warnings: ["Make sure that this service is the one using it."] };
+  if (!hasWriter(database)) throw new Error(`${shown} is in use, and no service has this data file open`);
+  return { facts: `${shown} is in use, and a service has this data file open` };
 }
 
 /** Whether the certificate and the key can be read and belong together, and how long clients will accept them. */
-function checkCertificate({ tls: paths }: StoreConfig): Facts {
-  if (paths === undefined) throw new Error("no certificate is configured");
-  const { expiresAtMs } = readTlsFiles(paths);
+function checkCertificate({ tls }: StoreConfig): Facts | undefined {
+  if (tls === undefined) return undefined;
+  const { expiresAtMs } = readTlsFiles(tls);
   const expiry = isoMinutes(expiresAtMs);
   const state = certificateState(expiresAtMs, Date.now());
-  if (state === "expired") throw new Error(`${paths.cert} expired on ${expiry}, and clients refuse it`);
-  const facts = `${paths.cert} is valid until ${expiry}`;
-  if (state !== "expires-soon") return { facts };
+  if (state === "expired") throw new Error(`${tls.cert} expired on ${expiry}, and clients refuse it`);
+  const renew = `That is in less than ${renewalDays} days. Renew it, then restart the service.`;
   return {
-    facts,
-    warnings: [`That is in less than ${renewalDays} days. Renew it, then restart the service.`],
+    facts: `${tls.cert} is valid until ${expiry}`,
+    warnings: [state === "expires-soon" && renew],
   };
 }
 

@@ -98,7 +98,7 @@ describe("the disk", () => {
       Array.from({ length: 100 }, () => ms),
     );
     expect(facts).toBe(`data, 100 fsyncs: median ${ms.toFixed(3)} ms, p99 ${ms.toFixed(3)} ms`);
-    expect(warnings as unknown[]).toEqual(expected);
+    expect(warnings?.filter((warning) => warning)).toEqual(expected);
   });
 });
 
