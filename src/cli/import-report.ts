@@ -13,16 +13,13 @@ const separatorBytes = 1;
 /** The outcomes so far, in the order of the file. It lists the first refused rows, and counts the rest. */
 export class Tally {
   readonly #startedMs = performance.now();
+  readonly counts = { created: 0, replayed: 0, valid: 0, refused: 0 };
   readonly listed: (Pick<InputRow, "line" | "element"> & Pick<Refused, "error" | "message">)[] = [];
   /** The last line up to which every row has an outcome. */
   lastLine = 0;
   /** How much of the file's text the rows with an outcome are. */
   bytes = 0;
-  created = 0;
-  replayed = 0;
-  refused = 0;
-  /** Rows that a dry run found valid. */
-  valid = 0;
+  rows = 0;
 
   get seconds(): number {
     return (performance.now() - this.#startedMs) / 1000;
@@ -30,29 +27,19 @@ export class Tally {
 
   add(outcome: RowOutcome): void {
     const { line, element, source } = outcome.row;
-    this[outcome.kind]++;
+    this.counts[outcome.kind]++;
+    this.rows++;
     this.lastLine = line;
     this.bytes += (source?.length ?? 0) + separatorBytes;
     if (outcome.kind === "refused" && this.listed.length < listedMax)
       this.listed.push({ line, element, error: outcome.error, message: outcome.message });
   }
 
-  get rows(): number {
-    return this.created + this.replayed + this.refused + this.valid;
-  }
-
   /** `1,200 created  3 refused  400/s`: what there is none of is left out. */
   outcome(): string {
-    const counts = {
-      created: this.created,
-      replayed: this.replayed,
-      valid: this.valid,
-      refused: this.refused,
-    };
-    const parts = Object.entries(counts)
-      .filter(([, count]) => count > 0)
-      .map(([kind, count]) => `${formatCount(count)} ${kind}`);
-    if (this.rows > 0) parts.push(`${formatCount(this.rows / this.seconds)}/s`);
+    const found = Object.entries(this.counts).filter(([, count]) => count > 0);
+    const parts = found.map(([kind, count]) => `${formatCount(count)} ${kind}`);
+    if (found.length > 0) parts.push(`${formatCount(this.rows / this.seconds)}/s`);
     return parts.join("  ");
   }
 }
@@ -77,8 +64,8 @@ export class RefusedFile implements Disposable {
   /** A row that was too long to buffer is left out. @throws Problem */
   add({ source }: InputRow): void {
     if (source === undefined || this.#isFinished) return;
-    if (this.#isJson) this.#write(this.#rows === 0 ? "[\n" : ",\n", source);
-    else this.#write(this.#headerOnce(), source, "\n");
+    const separator = this.#isJson ? ",\n" : "\n";
+    this.#write(this.#rows === 0 ? this.#opening() : separator, source);
     this.#rows++;
   }
 
@@ -86,22 +73,23 @@ export class RefusedFile implements Disposable {
   finish(): void {
     if (this.#isFinished) return;
     this.#isFinished = true;
-    if (this.#isJson) this.#write(this.#rows === 0 ? "[]\n" : "\n]\n");
-    else this.#write(this.#headerOnce());
+    this.#write(this.#rows === 0 ? this.#opening() : "\n", this.#isJson ? "]\n" : "");
   }
 
   [Symbol.dispose](): void {
     closeSync(this.#file);
   }
 
-  #headerOnce(): Uint8Array {
-    const header = this.#rows === 0 ? this.#reader.header : undefined;
-    return header === undefined ? Buffer.alloc(0) : Buffer.concat([header, Buffer.from("\n")]);
+  #opening(): string | Uint8Array {
+    if (this.#isJson) return "[\n";
+    const { header } = this.#reader;
+    return header === undefined ? "" : Buffer.concat([header, Buffer.from("\n")]);
   }
 
   #write(...parts: (string | Uint8Array)[]): void {
-    const bytes = parts.map((part) => (typeof part === "string" ? Buffer.from(part) : part));
-    orCannotBeWritten(this.#path, () => writeFileSync(this.#file, Buffer.concat(bytes)));
+    orCannotBeWritten(this.#path, () => {
+      for (const part of parts) writeFileSync(this.#file, part);
+    });
   }
 }
 
@@ -115,13 +103,13 @@ interface ReportOptions {
 
 /** The result of an import as text for the terminal. */
 export function formatReport(tally: Tally, { failure, refusedPath, isDryRun }: ReportOptions): string {
-  const { listed, created, replayed, refused, valid, seconds } = tally;
-  const lines = listed.map(({ line, element, message }) => {
+  const { created, replayed, refused, valid } = tally.counts;
+  const lines = tally.listed.map(({ line, element, message }) => {
     const position = element === undefined ? `line ${line}` : `line ${line}, element ${element}`;
     // The message comes from a server, and must not control the terminal.
     return `${position}: ${escapeInvisible(message)}`;
   });
-  const more = refused - listed.length;
+  const more = refused - lines.length;
   if (more > 0) lines.push(`${formatPlural(more, "more row was refused", "more rows were refused")}.`);
   if (refused > 0)
     lines.push(
@@ -133,7 +121,7 @@ export function formatReport(tally: Tally, { failure, refusedPath, isDryRun }: R
   const counts = isDryRun
     ? `${formatCount(valid)} valid`
     : `${formatCount(created)} created, ${formatCount(replayed)} replayed`;
-  lines.push(`${counts}, ${formatCount(refused)} refused in ${seconds.toFixed(1)} s.`);
+  lines.push(`${counts}, ${formatCount(refused)} refused in ${tally.seconds.toFixed(1)} s.`);
   if (isDryRun) lines.push("Dry run: no rows were sent.");
   return `${lines.join("\n")}\n`;
 }

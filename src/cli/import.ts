@@ -6,7 +6,7 @@ import { describeSource } from "../files/detect-source.ts";
 import type { InputRow } from "../files/input-row.ts";
 import { detectFormat, fileFormats, readRows, rowReaderFor } from "../files/read-rows.ts";
 import { isSameFile } from "../storage/sqlite/data-file/inode.ts";
-import { Problem } from "../system/problem.ts";
+import { misuse, Problem } from "../system/problem.ts";
 import { oneOf } from "../text/parsers.ts";
 import { command, flag, switchFlag } from "./command.ts";
 import { refuseUnreadableFile } from "./file-problem.ts";
@@ -16,7 +16,6 @@ import { createByRequest, createNone, createRows, type RowOutcome } from "./impo
 import { showProgress } from "./progress.ts";
 import { attemptsFlag, listenerUrl, patientClient, urlFlag } from "./remote-service.ts";
 import { escapeInvisible, printJson } from "./terminal.ts";
-import { UsageError } from "./usage-error.ts";
 
 export const importPlants = command({
   usage: "import FILE|-",
@@ -55,7 +54,7 @@ export const importPlants = command({
         cases: ["plant-store token create --name NAME"],
       });
     if (refusedPath !== undefined && isSameFile(refusedPath, file === "-" ? "/dev/stdin" : file))
-      throw new UsageError("--refused must not name the file that is imported");
+      throw misuse("--refused must not name the file that is imported.");
     const baseUrl = flags.url?.href ?? listenerUrl(config.listen, config, config.baseUrl);
     const target = { baseUrl, token, attemptsMax: flags.attempts };
 
@@ -73,7 +72,10 @@ export const importPlants = command({
     const tally = new Tally();
     const report = (failure: string | undefined): string => {
       if (!json) return formatReport(tally, { failure, refusedPath, isDryRun });
-      printJson(terminal, presentReport(source(), tally, failure));
+      const { counts, listed: refusals, seconds } = tally;
+      const rounded = Math.round(seconds * 1000) / 1000;
+      // A failure that is undefined is left out.
+      printJson(terminal, { source: source(), ...counts, failure, refusals, seconds: rounded });
       return "";
     };
     using line = showProgress(terminal, () => ({
@@ -87,7 +89,7 @@ export const importPlants = command({
       return report(`Interrupted after line ${tally.lastLine}.${again}`);
     });
 
-    // Every row, in the order of the file.
+    // Every row, in the order of the file. The reader knows how it reads by the first row, or at the end of a file without any.
     const announce = () => terminal.note(`Read ${name} as ${source()}.\n`);
     const rows = announced(readRows(input.chunks, reader), announce);
     const error = await countOutcomes(createRows(rows, create, done.signal), tally, refusedFile);
@@ -95,7 +97,7 @@ export const importPlants = command({
     done.abort();
     line[Symbol.dispose]();
     const failure = error === undefined ? undefined : failureText(error, tally, isDryRun);
-    const hasSucceeded = failure === undefined && tally.refused === 0;
+    const hasSucceeded = failure === undefined && tally.counts.refused === 0;
     const text = report(failure);
     if (hasSucceeded) terminal.note(text);
     else terminal.err(text);
@@ -103,10 +105,7 @@ export const importPlants = command({
   },
 });
 
-/**
- * Passes the rows on, and announces how the file is read: the reader knows that by the first row, or at the end of a file without
- * any.
- */
+/** Passes the rows on, and announces before the first, or at the end, how they are read. */
 async function* announced(
   rows: AsyncIterable<InputRow>,
   announce: () => void,
@@ -160,23 +159,4 @@ function isRetryable(error: Error): boolean {
   return error instanceof ServiceRefused
     ? isRetryableStatus(error.status)
     : error instanceof ServiceUnreachable;
-}
-
-/** The report as --json prints it. */
-interface ReportJson {
-  readonly source: string;
-  readonly created: number;
-  readonly replayed: number;
-  readonly refused: number;
-  readonly valid: number;
-  /** Undefined, and so left out, if every row has its outcome. */
-  readonly failure: string | undefined;
-  readonly refusals: Tally["listed"];
-  readonly seconds: number;
-}
-
-function presentReport(source: string, tally: Tally, failure: string | undefined): ReportJson {
-  const { created, replayed, refused, valid, listed: refusals } = tally;
-  const seconds = Math.round(tally.seconds * 1000) / 1000;
-  return { source, created, replayed, refused, valid, failure, refusals, seconds };
 }
