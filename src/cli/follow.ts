@@ -8,7 +8,7 @@ import {
 import { readAccessToken, readConfig } from "../config/read-config.ts";
 import { settings } from "../config/settings.ts";
 import type { PlantFilter } from "../plants/plant-archive.ts";
-import { Problem } from "../system/problem.ts";
+import { misuse, Problem } from "../system/problem.ts";
 import { formatPlural } from "../text/counts.ts";
 import { hourMs } from "../text/duration.ts";
 import { formatJson } from "../text/json-text.ts";
@@ -19,8 +19,7 @@ import { FollowedFile } from "./followed-file.ts";
 import { filterFlags, filterOf } from "./plant-filter.ts";
 import { showProgress } from "./progress.ts";
 import { attemptsFlag, listenerUrl, patientClient, urlFlag } from "./remote-service.ts";
-import { escapeInvisible, type Terminal } from "./terminal.ts";
-import { UsageError } from "./usage-error.ts";
+import { escapeInvisible } from "./terminal.ts";
 
 const beginning = "0";
 const staleCursor = 41001;
@@ -60,12 +59,12 @@ export const follow = command({
       });
     const config = readConfig(sources);
     const baseUrl = url?.href ?? (config.operatorListen && listenerUrl(config.operatorListen, config));
-    if (baseUrl === undefined) throw new UsageError("--url is needed, since --operator-listen is off");
+    if (baseUrl === undefined) throw misuse("--url is needed, since --operator-listen is off.");
     const client = patientClient({ baseUrl, token, attemptsMax }, terminal);
 
     using file = path === undefined ? undefined : new FollowedFile(path);
     if (flags.after !== undefined && file?.cursor !== undefined)
-      throw new UsageError("--after is not for a FILE that has plants: it goes on from its last one");
+      throw misuse("--after is not for a FILE that has plants: it goes on from its last one.");
     const after = file?.cursor ?? flags.after ?? beginning;
     const pages = client.followPlants({ after, filter: sentFilter(filterOf(filters)), everyMs });
     let followed = 0;
@@ -73,13 +72,19 @@ export const follow = command({
       ({ what: `Following ${baseUrl}`, share: undefined, outcome: formatPlural(followed, "plant") }) as const;
     // If the plants go to the terminal, the progress would be drawn between them.
     using _line = file === undefined && terminal.outIsTerminal ? undefined : showProgress(terminal, progress);
+    let startedAt: string | undefined;
+    let isWaiting = false;
     try {
-      for await (const page of reportingWaits(once ? untilComplete(pages) : pages, terminal)) {
-        const lines = page.plants.map(lineOf).join("");
-        if (lines === "") continue;
-        followed += page.plants.length;
+      for await (const page of pages) {
+        const { plants, waitingSince } = page;
+        if (waitingSince !== undefined && !isWaiting) terminal.note(waitText(waitingSince));
+        isWaiting = waitingSince !== undefined;
+        const lines = plants.map(lineOf).join("");
+        followed += plants.length;
         if (file !== undefined) file.append(lines);
         else if (!(await terminal.outWithBackpressure(lines))) break;
+        startedAt ??= page.now;
+        if (once && isCompleteTo(startedAt, page)) break;
       }
       return 0;
     } catch (error) {
@@ -92,31 +97,13 @@ function sentFilter({ tag, namePart, createdBy, sinceMs, untilMs }: PlantFilter)
   return { tag, name: namePart, token: createdBy, since: isoTime(sinceMs), until: isoTime(untilMs) };
 }
 
-/** The pages up to the one by which everything is there that was stored before the first. */
-async function* untilComplete(pages: AsyncIterable<FollowedPage>): AsyncGenerator<FollowedPage, void, void> {
-  let startedAt: string | undefined;
-  for await (const page of pages) {
-    yield page;
-    startedAt ??= page.now;
-    if (!page.more && Date.parse(page.completeTo ?? "") >= Date.parse(startedAt)) return;
-  }
+/** Whether everything is there that was stored before this time. */
+function isCompleteTo(time: string, { more, completeTo = "" }: FollowedPage): boolean {
+  return !more && Date.parse(completeTo) >= Date.parse(time);
 }
 
-/** The pages; says once since when plants wait for a transaction on the database server. */
-async function* reportingWaits(
-  pages: AsyncIterable<FollowedPage>,
-  terminal: Terminal,
-): AsyncGenerator<FollowedPage, void, void> {
-  let isReported = false;
-  for await (const page of pages) {
-    const { waitingSince } = page;
-    if (waitingSince !== undefined && !isReported)
-      terminal.note(
-        `Newer plants wait for a transaction on the database server, since ${escapeInvisible(waitingSince)}. docs/operating.md says how to find it.\n`,
-      );
-    isReported = waitingSince !== undefined;
-    yield page;
-  }
+function waitText(since: string): string {
+  return `Newer plants wait for a transaction on the database server, since ${escapeInvisible(since)}. docs/operating.md says how to find it.\n`;
 }
 
 /** A line as `export --format ndjson` writes it, with the cursor last. */

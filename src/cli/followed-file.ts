@@ -44,6 +44,7 @@ export class FollowedFile implements Disposable {
 
   /** Resolves once the lines are on disk. */
   append(lines: string): void {
+    if (lines === "") return;
     const bytes = Buffer.from(lines);
     orCannotBeWritten(this.#path, () => {
       let written = 0;
