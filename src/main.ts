@@ -1,6 +1,6 @@
 import { dlopen, FFIType } from "bun:ffi";
 import { fstatSync, readFileSync } from "node:fs";
-import { errorReport, forStandardError, runCommand } from "./cli/run.ts";
+import { errorReport, runCommand } from "./cli/run.ts";
 import { StandardOutput } from "./cli/standard-output.ts";
 import { interruptedCode, type Process } from "./cli/terminal.ts";
 
@@ -67,7 +67,7 @@ process.on("unhandledRejection", reportAndCrash);
 process.exitCode = await runCommand(process.argv.slice(2), terminal);
 
 function reportAndCrash(error: unknown): void {
-  stderr.write(forStandardError(errorReport(error, "").text, terminal), () => exitAsCrash(1));
+  stderr.write(errorReport(error, "", terminal).text, () => exitAsCrash(1));
 }
 
 /**

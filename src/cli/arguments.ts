@@ -1,10 +1,10 @@
 import { withoutPassword } from "../config/database.ts";
 import type { ConfigSources } from "../config/read-config.ts";
 import { secrets } from "../config/settings.ts";
-import { type Command, ownFlagsOf, placeholdersOf, secretNamesOf } from "./command.ts";
-import { nearestWord } from "./suggestion.ts";
+import { misuse, type Problem } from "../system/problem.ts";
+import { type Command, ownFlagsOf, parseArgument, placeholdersOf, secretNamesOf } from "./command.ts";
+import { didYouMean, nearestWord } from "./suggestion.ts";
 import type { Terminal } from "./terminal.ts";
-import { parseArgument, UsageError } from "./usage-error.ts";
 
 /** A command line, read: what its command runs with. */
 export interface Arguments {
@@ -16,7 +16,7 @@ export interface Arguments {
 // An id may be negative, and - is standard input.
 const notFlag = /^(?:[^-]|-\d|-$|$)/;
 
-/** @throws UsageError */
+/** @throws Problem */
 export function parseArguments(
   args: readonly string[],
   command: Command,
@@ -52,10 +52,10 @@ function readArgument(positionals: readonly string[], { argument, usage }: Comma
   const wanted = argument === undefined ? 0 : 1;
   // A script may quote a variable that is not set, which passes an empty argument.
   const unexpected = positionals.slice(wanted).find((text) => text !== "");
-  if (unexpected !== undefined) throw new UsageError(`Unexpected argument "${withoutPassword(unexpected)}"`);
+  if (unexpected !== undefined) throw misuse(`Unexpected argument "${withoutPassword(unexpected)}".`);
   if (argument === undefined) return undefined;
   const [text = ""] = positionals;
-  if (text === "") throw new UsageError(`Usage: plant-store ${usage}`);
+  if (text === "") throw misuse(`Usage: plant-store ${usage}.`);
   return parseArgument(usage.split(" ").at(-1) ?? "", text, argument);
 }
 
@@ -70,12 +70,12 @@ function takeFlag(
   if (!flag.startsWith("--") || placeholder === undefined)
     throw unknownFlagError(flag, attached ?? rest[0], command);
   if (placeholder === "") {
-    if (attached !== undefined) throw new UsageError(`${flag} takes no value`);
+    if (attached !== undefined) throw misuse(`${flag} takes no value.`);
     return { name, text: "" };
   }
   if (attached !== undefined) return { name, text: attached };
   const next = rest.shift();
-  if (next === undefined || !notFlag.test(next)) throw new UsageError(`${flag} needs a value`);
+  if (next === undefined || !notFlag.test(next)) throw misuse(`${flag} needs a value.`);
   return { name, text: next };
 }
 
@@ -88,13 +88,11 @@ export function passwordWarnings({ flags }: ConfigSources): string[] {
   });
 }
 
-function unknownFlagError(flag: string, value: string | undefined, command: Command): UsageError {
+function unknownFlagError(flag: string, value: string | undefined, command: Command): Problem {
   const name = flag.replace(/^-+/, "");
   if (name === "token" && secretNamesOf(command).includes("accessToken"))
-    return new UsageError(
-      `Unknown flag ${flag}; set the environment variable ${secrets.accessToken.variable}`,
-    );
-  return new UsageError(`Unknown flag ${flag}`, flagMeantBy(name, value, command));
+    return misuse(`Unknown flag ${flag}; set the environment variable ${secrets.accessToken.variable}.`);
+  return misuse(`Unknown flag ${flag}.${didYouMean(flagMeantBy(name, value, command))}`);
 }
 
 /** The flag that was probably meant. A value is quoted only if it is a port: any other may be a secret. */

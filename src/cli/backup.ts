@@ -4,6 +4,7 @@ import { streamBackup, writeBackup } from "../storage/sqlite/copying/backup.ts";
 import { BackupFolder, type CompletedBackup } from "../storage/sqlite/copying/backup-folder.ts";
 import { isAsStored } from "../storage/sqlite/copying/copy.ts";
 import { whyUnrecorded } from "../storage/sqlite/data-file/last-backup.ts";
+import { misuse } from "../system/problem.ts";
 import { countFrom } from "../text/parsers.ts";
 import { command, flag, jsonFlag } from "./command.ts";
 import {
@@ -16,7 +17,6 @@ import {
 import { orCannotBeWritten } from "./file-problem.ts";
 import { dataFile } from "./openings.ts";
 import { printJson, type Terminal, warn } from "./terminal.ts";
-import { UsageError } from "./usage-error.ts";
 
 export const backup = command({
   usage: "backup FILE|DIR|-",
@@ -35,9 +35,9 @@ export const backup = command({
   async run({ flags: { keep, json }, argument: to, opened: { path: from } }, terminal) {
     const existing = orCannotBeWritten(to, () => statSync(to, { throwIfNoEntry: false }));
     const isFolder = existing?.isDirectory() ?? keep !== undefined;
-    if (keep !== undefined && (to === "-" || !isFolder)) throw new UsageError("--keep needs a folder");
+    if (keep !== undefined && (to === "-" || !isFolder)) throw misuse("--keep needs a folder.");
     if (to === "-") {
-      if (json) throw new UsageError("--json cannot be combined with a backup to standard output");
+      if (json) throw misuse("--json cannot be combined with a backup to standard output.");
       return backUpToOutput(from, terminal);
     }
     const { made, removed, larger, unrecorded } = await withProgress(terminal, {
@@ -72,8 +72,7 @@ async function backUpToFile(from: string, to: string, onStep: OnStep): Promise<C
 }
 
 async function backUpToOutput(from: string, terminal: Terminal): Promise<number> {
-  if (terminal.outIsTerminal)
-    throw new UsageError("Standard output is a terminal; redirect it to a file or a pipe");
+  if (terminal.outIsTerminal) throw misuse("Standard output is a terminal; redirect it to a file or a pipe.");
   const atMs = Date.now();
   const done = await withProgress(terminal, {
     file: from,

@@ -1,8 +1,9 @@
+import { withoutPassword } from "../config/database.ts";
 import type { ConfigSources } from "../config/read-config.ts";
 import { type SecretName, type Setting, secrets } from "../config/settings.ts";
-import type { Parser } from "../text/parsers.ts";
+import { misuse } from "../system/problem.ts";
+import { describeInvalid, InvalidValue, type Parser } from "../text/parsers.ts";
 import type { Terminal } from "./terminal.ts";
-import { parseArgument, UsageError } from "./usage-error.ts";
 
 /** A flag, and how its values are read. */
 export interface Flag<Value> {
@@ -11,7 +12,7 @@ export interface Flag<Value> {
   readonly help: string;
   /**
    * Reads every text that it was given; `label` is its name with dashes.
-   * @throws UsageError
+   * @throws Problem
    */
   readonly read: (texts: readonly string[], label: string) => Value;
 }
@@ -66,6 +67,17 @@ export function command<const Own extends Flags, Argument, Opened>(
   return definition;
 }
 
+/** @throws Problem the text of `name` is invalid */
+export function parseArgument<Value>(name: string, text: string, parse: Parser<Value>): Value {
+  try {
+    return parse(text);
+  } catch (error) {
+    if (error instanceof InvalidValue)
+      throw misuse(`${describeInvalid(name, error, withoutPassword(text))}.`);
+    throw error;
+  }
+}
+
 /** A flag without a value. */
 export function switchFlag(help: string): Flag<boolean> {
   return { placeholder: "", help, read: (texts) => texts.length > 0 };
@@ -101,7 +113,7 @@ export function requiredFlag<Value>(placeholder: string, help: string, parse: Pa
     help: `${help} (required)`,
     read(texts, label) {
       const text = texts.at(-1);
-      if (text === undefined) throw new UsageError(`${label} is needed`);
+      if (text === undefined) throw misuse(`${label} is needed.`);
       return parseArgument(label, text, parse);
     },
   };
@@ -130,7 +142,7 @@ export function filterFlag<Value>(
   return {
     ...once,
     read(texts, label) {
-      if (texts.length > 1) throw new UsageError(`${label} can be given only once`);
+      if (texts.length > 1) throw misuse(`${label} can be given only once.`);
       return once.read(texts, label);
     },
   };

@@ -8,14 +8,13 @@ import { type CopyCounts, copyStore, newCopyCounts } from "../storage/copy-store
 import { createStore, openForReading, openStore } from "../storage/open-store.ts";
 import { refuseMissingFile } from "../storage/sqlite/data-file/data-file-path.ts";
 import { isSameFile } from "../storage/sqlite/data-file/inode.ts";
-import { Problem } from "../system/problem.ts";
+import { misuse, Problem } from "../system/problem.ts";
 import { formatCount, formatPlural } from "../text/counts.ts";
 import { capitalized } from "../text/words.ts";
 import { command, jsonFlag, repeatedFlag, requiredFlag } from "./command.ts";
 import { notingNewFile, storeSecrets } from "./openings.ts";
 import { progressOfStep, showProgress } from "./progress.ts";
 import { escapeInvisible, printJson, type Terminal } from "./terminal.ts";
-import { UsageError } from "./usage-error.ts";
 
 export const copy = command({
   usage: "copy --from DATABASE --to DATABASE",
@@ -39,7 +38,7 @@ export const copy = command({
   secrets: storeSecrets,
   async run({ flags: { from, to, without: ids, json }, sources }, terminal) {
     // Two different stores, of which the first exists.
-    if (from === to || isSameFile(from, to)) throw new UsageError("--from and --to are the same");
+    if (from === to || isSameFile(from, to)) throw misuse("--from and --to are the same.");
     if (!isDatabaseUrl(from)) refuseMissingFile(from, "Check --from.");
     const without = new Set(ids);
     const counts = newCopyCounts();

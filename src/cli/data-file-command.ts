@@ -40,19 +40,9 @@ export function summaryOf(verb: string, { path, bytes, plants, sha256, ...digest
 }
 
 /** A copy of a data file, as --json prints it. */
-export type CopiedFileJson = Omit<BackupFile, "problems">;
-
-export function presentCopiedFile(copied: BackupFile): CopiedFileJson {
-  return {
-    path: copied.path,
-    bytes: copied.bytes,
-    plants: copied.plants,
-    sha256: copied.sha256,
-    coveredPlants: copied.coveredPlants,
-    digest: copied.digest,
-    matchedPlants: copied.matchedPlants,
-    changedBlocks: copied.changedBlocks,
-  };
+export function presentCopiedFile(copied: BackupFile) {
+  const { path, bytes, plants, sha256, coveredPlants, digest, matchedPlants, changedBlocks } = copied;
+  return { path, bytes, plants, sha256, coveredPlants, digest, matchedPlants, changedBlocks };
 }
 
 /** A line with the digest of a store; empty before the first block is full. */

@@ -1,4 +1,5 @@
 // What commands work on.
+
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { isDatabaseUrl } from "../config/database.ts";
@@ -6,9 +7,9 @@ import { type ConfigSources, readConfig, readStoreConfig } from "../config/read-
 import { secrets, settings } from "../config/settings.ts";
 import { openForReading, openTokens } from "../storage/open-store.ts";
 import type { ReadableStore, Store } from "../storage/store.ts";
+import { misuse } from "../system/problem.ts";
 import type { Opening } from "./command.ts";
 import { type Terminal, warn } from "./terminal.ts";
-import { UsageError } from "./usage-error.ts";
 
 /** Of whatever opens a store on either engine. */
 export const storeSecrets = { databasePassword: secrets.databasePassword.meaning };
@@ -45,7 +46,7 @@ export function dataFile(postgresTool: string): Opening<{ readonly path: string 
     async open(sources: ConfigSources) {
       const { database } = readConfig(sources);
       if (isDatabaseUrl(database))
-        throw new UsageError(`This command is for data files; for PostgreSQL use ${postgresTool}`);
+        throw misuse(`This command is for data files; for PostgreSQL use ${postgresTool}.`);
       return { path: database, async [Symbol.asyncDispose]() {} };
     },
   };

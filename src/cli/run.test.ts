@@ -20,7 +20,7 @@ async function runFailing(failure: Error, failureToClose: Error) {
 }
 
 describe("a failed command that cannot close its store", () => {
-  const known = misuse("no certificate");
+  const known = misuse("no certificate.");
   const unknown = new OutcomeUnknown("fsync failed");
 
   test("leaves the store open if the outcome of closing it is unknown, and reports both", async () => {

@@ -2,7 +2,7 @@ import { secretFiles } from "../config/read-config.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../plants/plant-store.ts";
 import { waitAtMost } from "../retry/wait-at-most.ts";
 import { messageOf } from "../system/errors.ts";
-import { Problem } from "../system/problem.ts";
+import { misuse, Problem } from "../system/problem.ts";
 import { withPriority } from "../telemetry/log.ts";
 import { capitalized, eitherOf } from "../text/words.ts";
 import { type Arguments, parseArguments, passwordWarnings } from "./arguments.ts";
@@ -22,7 +22,7 @@ import { ready } from "./ready.ts";
 import { restore } from "./restore.ts";
 import { serve } from "./serve.ts";
 import { show } from "./show.ts";
-import { nearestWord } from "./suggestion.ts";
+import { didYouMean, nearestWord } from "./suggestion.ts";
 import {
   escapeInvisible,
   interruptedCode,
@@ -32,7 +32,6 @@ import {
   warn,
 } from "./terminal.ts";
 import { tokenCreate, tokenList, tokenRevoke, tokenRotate } from "./token.ts";
-import { UsageError } from "./usage-error.ts";
 import { verify } from "./verify.ts";
 import { version } from "./version.ts";
 
@@ -91,14 +90,17 @@ export async function runCommand(args: readonly string[], given: Process): Promi
 
     // A service logs its warnings, handles signals by itself, and goes on if nobody reads what it prints.
     if (command.isService) return await execute(command, parsed, terminalOf(given, { isLog: true }));
-    for (const warning of [...passwordWarnings(parsed.sources), ...secretFileWarnings(command, given)])
+    const exposed = exposureWarnings(secretFiles(secretNamesOf(command), given.environment));
+    for (const warning of [...passwordWarnings(parsed.sources), ...exposed])
       warn(terminal, `${capitalized(warning)}.`);
     const ownTerminal = parsed.flags["quiet"] ? withoutNotes(terminal) : terminal;
-    const ended = await Promise.race([execute(command, parsed, ownTerminal), given.waitForStopSignal()]);
+    const code = execute(command, parsed, ownTerminal);
+    const isFlushed = code.then(() => terminal.outFlushed());
+    const ended = await Promise.race([isFlushed.then(() => code), given.waitForStopSignal()]);
     return typeof ended === "number" ? ended : await endInterrupted(ended, ownTerminal);
   } catch (error) {
-    const { text, code } = errorReport(error, helpTopic);
-    terminal.err(forStandardError(text, terminal));
+    const { text, code } = errorReport(error, helpTopic, terminal);
+    terminal.err(text);
     return mustStayOpen(error) ? terminal.exitWithoutClosing(code) : code;
   }
 }
@@ -106,9 +108,7 @@ export async function runCommand(args: readonly string[], given: Process): Promi
 /** Opens what the command works on, and runs it. */
 async function execute(command: Command, given: Arguments, terminal: Terminal): Promise<number> {
   await using opened = await command.opens?.open(given.sources, terminal);
-  const code = await command.run({ ...given, opened }, terminal);
-  if (!command.isService) await terminal.outFlushed();
-  return code;
+  return await command.run({ ...given, opened }, terminal);
 }
 
 /**
@@ -124,10 +124,18 @@ async function endInterrupted(signal: string, terminal: Terminal): Promise<numbe
   return terminal.exitWithoutClosing(interruptedCode(signal));
 }
 
-/** Whether the process must end without closing the store. If closing it failed after another failure, either may demand that. */
+/** Whether the process must end without closing the store. Any of several failures may demand that. */
 function mustStayOpen(error: unknown): boolean {
-  if (error instanceof SuppressedError) return mustStayOpen(error.error) || mustStayOpen(error.suppressed);
-  return error instanceof OutcomeUnknown || (error instanceof Problem && error.keptOpen !== undefined);
+  return failuresIn(error).some(
+    (each) => each instanceof OutcomeUnknown || (each instanceof Problem && each.keptOpen !== undefined),
+  );
+}
+
+/** The failure of a command, and those to close what it had open. The first is the reason, and decides the exit code. */
+function failuresIn(error: unknown): unknown[] {
+  return error instanceof SuppressedError
+    ? [...failuresIn(error.suppressed), ...failuresIn(error.error)]
+    : [error];
 }
 
 function findCommand(args: readonly string[]): [string, Command] | undefined {
@@ -136,17 +144,16 @@ function findCommand(args: readonly string[]): [string, Command] | undefined {
   );
 }
 
-function unknownCommandError([first = "", second = ""]: readonly string[]): UsageError {
+function unknownCommandError([first = "", second = ""]: readonly string[]): Problem {
   const verbs = verbsOf(commands, first);
   if (verbs.length > 0) {
     const verb = nearestWord(second, verbs);
-    return new UsageError(`${first} needs ${eitherOf(verbs)}`, verb && `${first} ${verb}`);
+    return misuse(`${first} needs ${eitherOf(verbs)}.${didYouMean(verb && `${first} ${verb}`)}`);
   }
   // The value of the flag is left out, since it may contain a password.
-  if (first.startsWith("-"))
-    return new UsageError(`Put a command before ${first.split("=")[0]}, such as serve`);
+  if (first.startsWith("-")) return misuse(`Put a command before ${first.split("=")[0]}, such as serve.`);
   const names = Object.keys(commands).map((name) => name.split(" ")[0] ?? "");
-  return new UsageError(`Unknown command "${first}"`, nearestWord(first, names));
+  return misuse(`Unknown command "${first}".${didYouMean(nearestWord(first, names))}`);
 }
 
 function help(args: readonly string[], { outHasColour }: Terminal): string {
@@ -159,52 +166,38 @@ function help(args: readonly string[], { outHasColour }: Terminal): string {
   return group.map((command) => commandHelp(command, outHasColour)).join("\n");
 }
 
-/** Warnings of the files whose secrets the command reads, if other users can read them too. */
-function secretFileWarnings(command: Command, { environment }: Process): string[] {
-  return exposureWarnings(secretFiles(secretNamesOf(command), environment));
-}
-
 function withoutNotes(terminal: Terminal): Terminal {
   return { ...terminal, note: () => {}, showLine: () => {} };
 }
 
-/** A message that says why the command failed, with its priority if journald reads it. */
-export function forStandardError(message: string, { errIsJournal }: Pick<Terminal, "errIsJournal">): string {
-  return errIsJournal ? withPriority("error", message) : message;
-}
-
-/** Why the command failed, as a message for standard error, and its exit code. */
+/** Why the command failed, as a message for standard error, with its priority if journald reads it; and the exit code. */
 export function errorReport(
   error: unknown,
   command: string,
+  { errIsJournal }: Pick<Process, "errIsJournal">,
 ): { readonly text: string; readonly code: number } {
-  // The command failed, and then failed to close what it had open. The first failure is the reason, and decides the exit code.
-  if (error instanceof SuppressedError) {
-    const first = errorReport(error.suppressed, command);
-    const later = errorReport(error.error, command);
-    return { text: first.text + later.text, code: first.code };
-  }
-  // The message may quote a file or a server.
-  const message = escapeInvisible(messageOf(error));
-  if (error instanceof Problem) {
-    const lines = [error.sentence, ...error.cases].map(escapeInvisible).join("\n  ");
-    // After cases, such as a command to run, a hint would be read as part of the last.
-    const isMisuse = error.exitCode === exitCodes.usage && error.cases.length === 0;
-    const hint = isMisuse ? helpHint(error, command) : "";
-    return { text: `plant-store: ${lines}${hint}\n`, code: error.exitCode };
-  }
-  // What a database server says begins with a small letter.
-  if (error instanceof StoreUnavailable)
-    return { text: `plant-store: ${capitalized(message)}\n`, code: exitCodes.failure };
-  if (error instanceof OutcomeUnknown) return { text: `plant-store: ${message}\n`, code: exitCodes.failure };
-  // The stack is for the operator's terminal; no client sees it.
-  const details = error instanceof Error ? error.stack : message;
-  return { text: `plant-store: Internal error, please report it: ${details}\n`, code: exitCodes.failure };
+  const errors = failuresIn(error);
+  const text = errors.map((each) => `plant-store: ${explained(each, command)}\n`).join("");
+  const [first] = errors;
+  return {
+    text: errIsJournal ? withPriority("error", text) : text,
+    code: first instanceof Problem ? first.exitCode : exitCodes.failure,
+  };
 }
 
-/** What was probably meant, and where the help is. */
-function helpHint(problem: Problem, command: string): string {
-  const stop = problem.message.endsWith(".") ? "" : ".";
-  const suggestion = problem instanceof UsageError ? ` ${escapeInvisible(problem.suggestion)}`.trimEnd() : "";
-  return `${stop}${suggestion} See plant-store ${command === "" ? "" : `${command} `}--help.`;
+/** The message, which may quote a file or a server, and what to do. */
+function explained(error: unknown, command: string): string {
+  const message = escapeInvisible(messageOf(error));
+  if (error instanceof Problem) {
+    // After cases, such as a command to run, this would be read as part of the last.
+    const isMisuse = error.exitCode === exitCodes.usage && error.cases.length === 0;
+    const topic = command === "" ? "" : `${command} `;
+    const lines = [error.sentence, ...error.cases].map(escapeInvisible).join("\n  ");
+    return isMisuse ? `${lines} See plant-store ${topic}--help.` : lines;
+  }
+  // What a database server says begins with a small letter.
+  if (error instanceof StoreUnavailable) return capitalized(message);
+  if (error instanceof OutcomeUnknown) return message;
+  // The stack is for the operator's terminal; no client sees it.
+  return `Internal error, please report it: ${error instanceof Error ? error.stack : message}`;
 }

@@ -1,6 +1,11 @@
 // The shortest text that is taken for an abbreviation, such as `--data` for `--database`.
 const prefixLengthMin = 3;
 
+/** A question for the end of a message; empty if nobody knows what was meant. */
+export function didYouMean(meant: string | undefined): string {
+  return meant === undefined ? "" : ` Did you mean ${meant}?`;
+}
+
 /** The word that was probably meant by a mistyped one; undefined if none is near. */
 export function nearestWord(typed: string, words: Iterable<string>): string | undefined {
   const typosMax = Math.max(1, Math.floor(typed.length / 3));

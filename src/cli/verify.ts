@@ -5,7 +5,7 @@ import {
   verifyDataFile,
 } from "../storage/sqlite/copying/verify.ts";
 import { formatCount, formatPlural } from "../text/counts.ts";
-import { isoTime } from "../text/time.ts";
+import { isoMinutes, isoTime } from "../text/time.ts";
 import { command, flag, jsonFlag } from "./command.ts";
 import { digestText, withProgress } from "./data-file-command.ts";
 import { dataFile } from "./openings.ts";
@@ -52,34 +52,12 @@ interface Compared extends ComparedWith {
 }
 
 /** What --json prints. */
-interface VerifiedJson {
-  readonly path: string;
-  readonly schema: number | null;
-  readonly plants: number;
-  readonly matchedPlants: number;
-  readonly checksummed: boolean;
-  readonly coveredPlants: number;
-  readonly digest: string | null;
-  readonly formOnlyPlants: number;
-  readonly lastBackupAt: string | null;
-  /** Undefined, and so left out, without --against. */
-  readonly against: ComparedJson | undefined;
-  readonly sound: boolean;
-  readonly problems: readonly string[];
-}
-
-interface ComparedJson {
-  readonly path: string;
-  readonly comparedPlants: number;
-  readonly differences: readonly string[];
-}
-
 function presentVerified(
   path: string,
   { schema, lastBackup, ...verified }: Verified,
-  compared: Compared | undefined,
+  against: Compared | undefined,
   sound: boolean,
-): VerifiedJson {
+) {
   return {
     path,
     schema: schema ?? null,
@@ -90,14 +68,11 @@ function presentVerified(
     digest: verified.digest,
     formOnlyPlants: verified.plants - verified.matchedPlants,
     lastBackupAt: isoTime(lastBackup?.atMs) ?? null,
-    against: compared && presentCompared(compared),
+    // Undefined, and so left out, without --against.
+    against,
     sound,
     problems: verified.problems,
   };
-}
-
-function presentCompared({ path, comparedPlants, differences }: Compared): ComparedJson {
-  return { path, comparedPlants, differences };
 }
 
 function printVerified(terminal: Terminal, path: string, verified: Verified): void {
@@ -110,7 +85,7 @@ function printVerified(terminal: Terminal, path: string, verified: Verified): vo
   }
   terminal.note(`${path}: no damage found. ${checkedText(verified)}\n${digestText(verified)}`);
   if (lastBackup !== undefined) {
-    const at = isoTime(lastBackup.atMs);
+    const at = isoMinutes(lastBackup.atMs);
     terminal.note(
       `Its first ${formatPlural(lastBackup.coveredPlants, "plant")} are those of the last backup, made at ${at}.\n`,
     );
