@@ -259,11 +259,17 @@ describeInBrowser("signing in to the console with an identity provider", () => {
     expect(errors).toEqual([]);
   });
 
-  test("that comes back while the service does not respond says so", async () => {
+  test("is offered, and goes on, once a service that did not respond does", async () => {
     const page = await open("/livez", { "plant-store-sign-in": JSON.stringify(pending) });
-    await page.route("**/api/identity-provider", (route) => route.abort());
-    await page.goto(`${service.operatorUrl}/?code=c&state=s`);
-    await page.getByText("The service did not say how to reach the identity provider.").waitFor();
+    let asked = 0;
+    await page.route("**/api/identity-provider", (route) => {
+      asked++;
+      return asked === 1 ? route.abort() : route.continue();
+    });
+    await page.goto(`${service.operatorUrl}/?code=unknown&state=s`);
+    await page.getByRole("button", { name: /^Sign in with/ }).waitFor();
+    await page.getByText("The identity provider refused the sign-in.").waitFor();
+    expect(asked).toBe(2);
   });
 
   test("is not started in a browser that would not remember it", async () => {

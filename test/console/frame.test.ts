@@ -11,7 +11,7 @@ import {
   waitForText,
   waitUntil,
 } from "../support/console-session.ts";
-import { mintToken } from "../support/operator-requests.ts";
+import { mintToken, operatorPost } from "../support/operator-requests.ts";
 import { waitForFirstRow } from "../support/plants-table.ts";
 import { post, statusOf } from "../support/post-plants.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
@@ -57,6 +57,32 @@ describe("signing in", () => {
       await page.locator(".field-error", { hasText: reason }).waitFor();
       expect(await page.getByLabel("Token").getAttribute("aria-invalid")).toBe("true");
     }
+  });
+
+  test("outlasts a late response to the token of the session before", async () => {
+    const { secret, token } = await mintToken(session.service, { name: "before", scopes: ["operator"] });
+    const page = await open("/tokens", { token: secret });
+    await page.getByText("before", { exact: true }).first().waitFor();
+    const late = Promise.withResolvers<void>();
+    const held = Promise.withResolvers<void>();
+    await page.route("**/api/tokens/*/revoke", async (route) => {
+      held.resolve();
+      await late.promise;
+      await route.continue();
+    });
+    await page.getByRole("button", { name: "Revoke before" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+    await held.promise;
+    await operatorPost(session.service, `/api/tokens/${token.id}/revoke`);
+    await waitForText(page, "This token has expired or was revoked");
+    await signIn(page, session.secret);
+    await waitForHeading(page, "Tokens");
+    const refused = page.waitForResponse((response) => response.status() === 401);
+    late.resolve();
+    await refused;
+    await waitForHeading(page, "Tokens");
+    await page.getByRole("link", { name: "System" }).click();
+    await waitForHeading(page, "System");
   });
 
   test("with an earlier token that is refused says so once, and removes it from the browser", async () => {

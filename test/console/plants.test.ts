@@ -235,6 +235,15 @@ test("the form for a plant stores it as it was entered, once nothing is wrong wi
   expect(find(BigInt(unsafeId))).toMatchObject({ name: 'O\'Fern "quoted"', tag: "indoor" });
   await enter("1e3", "A thousand");
   await waitForText(page, "This plant is already stored");
+  await page.route("**/plants", async (route) => {
+    // What is typed while the plant is sent is the next one.
+    await dialog.getByLabel("Name").fill("Typed meanwhile");
+    await route.continue();
+  });
+  await enter("1001", "Sent");
+  await waitForText(page, "The plant is stored.");
+  expect(await dialog.getByLabel("Name").inputValue()).toBe("Typed meanwhile");
+  await page.unrouteAll();
 
   await dialog.getByRole("button", { name: "Generate" }).click();
   const generated = BigInt(await dialog.getByLabel("Id").inputValue());

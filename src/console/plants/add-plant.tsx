@@ -1,4 +1,4 @@
-import { useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { describeError, isRefusal, jsonHeaders } from "../api.ts";
 import { useConsole } from "../console.ts";
 import type { ErrorName } from "../error-numbers.ts";
@@ -37,6 +37,9 @@ function AddPlant({ onClose }: { readonly onClose: () => void }) {
   const [stored, setStored] = useState<string>();
   const form = useRef<HTMLFormElement>(null);
 
+  useLayoutEffect(() => {
+    if (stored !== undefined && plant.id === "") focusField(form, "id");
+  }, [stored]);
   const showError = (name: FieldName, message: string): void => {
     setErrors({ [name]: message });
     focusField(form, name);
@@ -52,8 +55,8 @@ function AddPlant({ onClose }: { readonly onClose: () => void }) {
       const response = await api.fetch("/plants", { method: "POST", headers: jsonHeaders, body });
       const isReplayed = response.headers.get("Idempotent-Replayed") === "true";
       setStored(isReplayed ? "This plant is already stored." : "The plant is stored.");
-      setPlant({ id: "", name: "", tag: plant.tag });
-      focusField(form, "id");
+      // What was typed meanwhile is the next plant.
+      setPlant((typed) => (typed === plant ? { id: "", name: "", tag: plant.tag } : typed));
     } catch (reason) {
       const concernsId = idErrors.some((name) => isRefusal(reason, name));
       if (!concernsId) throw reason;
@@ -65,7 +68,8 @@ function AddPlant({ onClose }: { readonly onClose: () => void }) {
     value: plant[name],
     error: errors[name],
     onInput: (event: InputChange) => {
-      setPlant({ ...plant, [name]: event.currentTarget.value });
+      const { value } = event.currentTarget;
+      setPlant((typed) => ({ ...typed, [name]: value }));
       setErrors({ ...errors, [name]: undefined });
     },
   });
@@ -86,7 +90,7 @@ function AddPlant({ onClose }: { readonly onClose: () => void }) {
         after={
           <Button
             onClick={() => {
-              setPlant({ ...plant, id: randomId() });
+              setPlant((typed) => ({ ...typed, id: randomId() }));
               setErrors({ ...errors, id: undefined });
             }}
           >

@@ -6,7 +6,6 @@ import { Button, CopyButton, Field } from "../parts/controls.tsx";
 import { useAttempt } from "../parts/hooks.ts";
 import { Leaf } from "../parts/icons.tsx";
 import { nameTab } from "../parts/page-head.tsx";
-import type { Session } from "../session.ts";
 import { type FetchedProvider, fetchSignInProvider, redeemCode, startSignIn } from "./identity-provider.ts";
 
 const createTokenCommand = `plant-store token create \\
@@ -23,7 +22,7 @@ export function SignIn() {
   const { session } = useConsole();
   const [token, setToken] = useState("");
   const { isBusy, error, attempt, clearError } = useAttempt();
-  const stored = useStoredToken(session);
+  const stored = useStoredToken();
   const input = useRef<HTMLInputElement>(null);
 
   // The stored token is checked within moments, so before that the form would only flash.
@@ -80,8 +79,8 @@ export function SignIn() {
         <section class="stack how">
           <h2>How to get a token</h2>
           <p>
-            The service creates a token when it starts for the first time, and its greeting says where. To
-            create another, run this on its host:
+            When the service starts for the first time, it creates a token and prints it, or the file that has
+            it. To create another, run this on its host:
           </p>
           <pre class="code">{createTokenCommand}</pre>
           <div class="line">
@@ -94,38 +93,34 @@ export function SignIn() {
   );
 }
 
-/**
- * Signs in with the token of this tab, and tries again while the service is unavailable, until `stop` is called. `failure` says
- * why it has not succeeded so far.
- */
-function useStoredToken(session: Session) {
+/** Signs in with the token of this tab, once the service responds, unless `stop` is called. `failure` says why it has not yet. */
+function useStoredToken() {
+  const { connection, session } = useConsole();
   const [failure, setFailure] = useState<string>();
-  const retry = useRef<ReturnType<typeof setTimeout>>(undefined);
-  const stopped = useRef(new AbortController());
-  const stop = (): void => {
-    stopped.current.abort();
-    clearTimeout(retry.current);
-  };
-  const signInWith = async (token: string): Promise<void> => {
-    const { signal } = stopped.current;
-    try {
-      const me = await apiOf(token).get("/api/me", {}, signal);
-      if (!signal.aborted) session.signIn(token, me);
-    } catch (reason) {
-      // Someone has entered another token meanwhile.
-      if (signal.aborted) return;
-      const problem = whyTokenRefused(reason);
-      setFailure(problem ?? describeError(reason));
-      if (problem === undefined) retry.current = setTimeout(() => void signInWith(token), retryMs);
-      else session.signOut();
-    }
-  };
+  const [stopped] = useState(() => new AbortController());
   // A layout effect does not wait for a frame, and every page waits for this.
   useLayoutEffect(() => {
-    if (session.token !== undefined) void signInWith(session.token);
-    return stop;
+    const { token } = session;
+    if (token === undefined) return;
+    const poll = connection.poll(async (signal) => {
+      try {
+        const me = await apiOf(token).get("/api/me", {}, signal);
+        if (!poll.isStopped) session.signIn(token, me);
+      } catch (reason) {
+        // Someone has entered another token meanwhile.
+        if (poll.isStopped) return retryMs;
+        const problem = whyTokenRefused(reason);
+        setFailure(problem ?? describeError(reason));
+        if (problem === undefined) return retryMs;
+        session.signOut();
+      }
+      poll.stop();
+      return retryMs;
+    });
+    stopped.signal.addEventListener("abort", () => poll.stop());
+    return () => poll.stop();
   }, []);
-  return { failure, stop };
+  return { failure, stop: () => stopped.abort() };
 }
 
 /** Signs in with a token that someone has entered. For the audit trail, only that is a sign-in; a reload is not. */
@@ -153,17 +148,23 @@ interface ProviderSignInProps {
 
 /** Signing in with the identity provider, if the service has one. */
 function ProviderSignIn({ onToken }: ProviderSignInProps) {
-  const { session } = useConsole();
+  const { connection, session } = useConsole();
   const [provider, setProvider] = useState<FetchedProvider>({});
   const { isBusy, error, attempt } = useAttempt();
+  // It asks again until the service responds, and has reached the provider.
   useEffect(() => {
-    void attempt(async () => {
+    const poll = connection.poll(async () => {
+      const found = await fetchSignInProvider().catch(() => undefined);
+      if (found === undefined || poll.isStopped) return retryMs;
+      setProvider(found);
+      if (found.issuer !== undefined && !isReachable(found)) return retryMs;
+      poll.stop();
       const response = session.providerResponse;
       session.providerResponse = undefined;
-      const found = await fetchSignInProvider().catch(() => ({}));
-      setProvider(found);
-      if (response !== undefined) await onToken(await redeemCode(found, response));
+      if (response !== undefined) void attempt(async () => onToken(await redeemCode(found, response)));
+      return retryMs;
     });
+    return () => poll.stop();
   }, []);
 
   const problem = error !== undefined && (
@@ -171,7 +172,7 @@ function ProviderSignIn({ onToken }: ProviderSignInProps) {
       {error}
     </p>
   );
-  const { issuer, authorizationEndpoint, tokenEndpoint } = provider;
+  const { issuer } = provider;
   if (issuer === undefined)
     return (
       <>
@@ -179,16 +180,15 @@ function ProviderSignIn({ onToken }: ProviderSignInProps) {
         {problem}
       </>
     );
-  const isReachable = authorizationEndpoint !== undefined && tokenEndpoint !== undefined;
   const name = new URL(issuer).host;
   return (
     <>
       <p>Sign in to the console.</p>
-      {!isReachable && <p class="notice">The service cannot reach {name}. Reload the page to try again.</p>}
+      {!isReachable(provider) && <p class="notice">The service cannot reach {name}, and tries again.</p>}
       {problem}
       <Button
         class="primary"
-        disabled={isBusy || !isReachable}
+        disabled={isBusy || !isReachable(provider)}
         onClick={() => void attempt(() => startSignIn(provider))}
       >
         Sign in with {name}
@@ -196,4 +196,8 @@ function ProviderSignIn({ onToken }: ProviderSignInProps) {
       <p class="note">Or use a token of the service:</p>
     </>
   );
+}
+
+function isReachable({ authorizationEndpoint, tokenEndpoint }: FetchedProvider): boolean {
+  return authorizationEndpoint !== undefined && tokenEndpoint !== undefined;
 }
