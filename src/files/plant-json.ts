@@ -1,6 +1,6 @@
-import { int64Range, tryParseInt64 } from "../plants/int64.ts";
+import { int64Rule, tryParseInt64 } from "../plants/int64.ts";
 import type { StoredPlant } from "../plants/plant-archive.ts";
-import { expecting } from "../text/parsers.ts";
+import { InvalidValue } from "../text/parsers.ts";
 import { isoTime } from "../text/time.ts";
 
 /** A plant as the operator API and `--json` return it. JSON omits a tag that is undefined. */
@@ -14,7 +14,11 @@ export interface StoredPlantJson {
 }
 
 /** The id as text: a parameter of the operator API, or an argument of a command. */
-export const parseId = expecting(`must be an integer from ${int64Range}`, tryParseInt64);
+export function parseId(text: string): bigint {
+  const id = tryParseInt64(text);
+  if (id === undefined) throw new InvalidValue(int64Rule(text));
+  return id;
+}
 
 export function presentPlant({ id, name, tag, createdAtMs, createdBy }: StoredPlant): StoredPlantJson {
   return { id: String(id), name, tag, createdAt: isoTime(createdAtMs), createdBy };

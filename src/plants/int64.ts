@@ -31,6 +31,11 @@ export function tryParseInt64(source: string): bigint | undefined {
   return value >= int64Min && value <= int64Max ? value : undefined;
 }
 
+/** What a text that is no int64 must be: the range is named only if it is exceeded. */
+export function int64Rule(source: string): string {
+  return Number.isInteger(Number(source)) ? `must be an integer from ${int64Range}` : "must be an integer";
+}
+
 /** Counts the zeros itself: /0+$/ may backtrack in quadratic time on hostile digits. */
 function trimZeros(digits: string): { text: string; trailing: number } {
   let start = 0;

@@ -1,4 +1,4 @@
-import { int64Range, tryParseInt64 } from "./int64.ts";
+import { int64Rule, tryParseInt64 } from "./int64.ts";
 import {
   decodeBody,
   describeType,
@@ -98,7 +98,7 @@ function readString(json: JsonReader): string | JsonSource {
 
 function idRefusal(id: JsonSource | undefined): Refusal {
   if (id?.type !== "number") return fieldRefusal("id", "an integer", id);
-  const rule = `Field "id" must be an integer from ${int64Range}`;
+  const rule = `Field "id" ${int64Rule(id.source)}`;
   return new Refusal("not-int64", `${rule}, but is ${quoteStart(id.source)}.`, `${rule}.`);
 }
 

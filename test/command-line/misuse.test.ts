@@ -30,7 +30,11 @@ describe("a command that is misused", () => {
     ["list --port 3000", "Unknown flag --port. See plant-store list --help."],
     ["backup a.db b.db", 'Unexpected argument "b.db". See plant-store backup --help.'],
     ["show", "Usage: plant-store show ID. See plant-store show --help."],
-    ["show 1.5", "ID must be an integer"],
+    ["show 1.5", 'ID must be an integer, but is "1.5"'],
+    [
+      "show 9223372036854775808",
+      "ID must be an integer from -9223372036854775808 to 9223372036854775807, but",
+    ],
     ["export --format xml", "--format must be ndjson, json, csv or csv-safe"],
     ["copy postgres://me:secret@x/plants", 'Unexpected argument "postgres://me:***@x/plants". See'],
     ["token create", "--name is needed. See plant-store token create --help."],
