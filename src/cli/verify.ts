@@ -21,25 +21,20 @@ export const verify = command({
   },
   opens: dataFile("pg_amcheck"),
   async run({ flags: { against, json }, opened: { path } }, terminal) {
-    const ifInterrupted = "No file was changed.";
-    const verified = await withProgress(terminal, {
+    const { verified, compared } = await withProgress(terminal, {
       file: path,
-      ifInterrupted,
-      run: (onStep) => verifyDataFile(path, onStep),
+      ifInterrupted: "No file was changed.",
+      run: async (onStep) => ({
+        verified: await verifyDataFile(path, onStep),
+        compared: against === undefined ? undefined : { path: against, ...(await compareWith(path, against, onStep)) },
+      }),
     });
-    let compared: Compared | undefined;
-    if (against !== undefined)
-      compared = await withProgress(terminal, {
-        file: path,
-        ifInterrupted,
-        run: async (onStep) => ({ path: against, ...(await compareWith(path, against, onStep)) }),
-      });
-    const isSound = verified.problems.length === 0 && (compared?.differences ?? []).length === 0;
+    const isSound = verified.problems.length === 0 && (!compared || compared.differences.length === 0);
     if (json) {
       printJson(terminal, presentVerified(path, verified, compared, isSound));
     } else {
       printVerified(terminal, path, verified);
-      if (compared !== undefined) printCompared(terminal, path, compared);
+      if (compared) printCompared(terminal, path, compared);
     }
     return isSound ? 0 : 1;
   },
