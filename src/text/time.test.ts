@@ -12,8 +12,15 @@ test.each([
   ["2026-11-15T09:30+02:00", "2026-11-15T07:30:00.000Z"],
   ["2026-11-15T09:30-02:00", "2026-11-15T11:30:00.000Z"],
   ["2028-02-29", "2028-02-29T00:00:00.000Z"],
-])("the time %p is %p", (text, time) => {
-  expect(isoTime(tryParseTime(text))).toBe(time);
+])("the time %p is %p, wherever it is read", (text, time) => {
+  const zone = process.env["TZ"];
+  // Twelve hours behind UTC.
+  process.env["TZ"] = "Etc/GMT+12";
+  try {
+    expect(isoTime(tryParseTime(text))).toBe(time);
+  } finally {
+    process.env["TZ"] = zone ?? "UTC";
+  }
 });
 
 test("what is no day or no time of a day is not a time", () => {

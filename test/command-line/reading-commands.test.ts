@@ -2,8 +2,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { hourMs } from "../../src/text/duration.ts";
-import { plantStore } from "../support/command.ts";
 import { post } from "../support/post-plants.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
@@ -62,14 +60,6 @@ describe("list", () => {
     await using empty = await startTestService();
     expect((await run(["list"], empty.database)).err).toBe("No plants yet.\n");
     expect((await run(["list", "--tag", "none"])).err).toBe("No plants match.\n");
-  });
-
-  test("reads a time without a zone as UTC", async () => {
-    const hourAgo = new Date(Date.now() - hourMs).toISOString().slice(0, 19);
-    // Twelve hours after UTC there: read as local, the time would be in the future.
-    const environment = { TZ: "Etc/GMT+12" };
-    const args = ["list", "--since", hourAgo, "--database", service.database];
-    expect((await plantStore(args, { environment })).out).toContain("Fern");
   });
 });
 
