@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { formatDuration, formatRelativeTime } from "./format.ts";
+import { formatDuration } from "./format.ts";
+import { formatRelativeTime } from "./format-time.ts";
 
 test("a time is relative to now, rounded down if it is past, and a date from 14 days on", () => {
   const nowMs = Date.parse("2026-11-15T18:30:00Z");

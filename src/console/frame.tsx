@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { useConsole } from "./console.ts";
-import { formatClock } from "./format.ts";
+import { formatShortTime } from "./format-time.ts";
 import { ImportIndicator } from "./import/import-page.tsx";
 import { Button } from "./parts/controls.tsx";
 import { useConnection } from "./parts/hooks.ts";
@@ -98,8 +98,8 @@ function OfflineNotice() {
     <div role="status">
       {isLost && (
         <p class="error-notice offline">
-          No connection to the service since {formatClock(since)}. This page may be out of date; it updates by
-          itself once the service responds.
+          No connection to the service since {formatShortTime(since)}. This page may be out of date; it
+          updates by itself once the service responds.
         </p>
       )}
     </div>

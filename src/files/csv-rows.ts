@@ -2,7 +2,8 @@ import { lineFeed, quote } from "../plants/character-codes.ts";
 import { Problem } from "../system/problem.ts";
 import { type Bytes, concat, countNewlines, noBytes, withoutLineBreak } from "./bytes.ts";
 import { unescapeFormulas } from "./formula-escape.ts";
-import { type InputRow, idJson, invalidRow, oversizedRow, type RowReader, validRow } from "./input-row.ts";
+import { idJson } from "./id-json.ts";
+import { type InputRow, invalidRow, oversizedRow, type RowReader, validRow } from "./input-row.ts";
 
 /** A field that is empty and has no quotes is undefined, which distinguishes no tag from an empty one. */
 type Field = string | undefined;

@@ -1,8 +1,6 @@
 import { formatPosition, type Refusal, type TextPosition } from "../plants/refusals.ts";
 import { type Bytes, noBytes } from "./bytes.ts";
 
-const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
-
 /** One plant of an input file: what to send, or why it cannot be sent. */
 export interface InputRow {
   /** The line where it starts, from 1. */
@@ -78,11 +76,6 @@ export function rowProblem(
   row: Pick<InputRow, "line" | "element">,
 ): RowProblem {
   return { message: aboutRow(message, position, row), reason: aboutRow(reason, undefined, row) };
-}
-
-/** An id as JSON, digit by digit as it was written. Text that is not a number becomes a string, which the service refuses. */
-export function idJson(text: string): string {
-  return jsonNumber.test(text) ? text : JSON.stringify(text);
 }
 
 /**

@@ -111,7 +111,7 @@ describe("the details of a plant", () => {
     await waitForFocusedRow(page, exactId);
     await linkIn(rows(page).first()).click();
     await page.setViewportSize({ width: 768, height: 800 });
-    await page.getByRole("button", { name: "Back to plants", exact: true }).click();
+    await page.getByRole("button", { name: "Close details" }).click();
     await page.waitForURL(/\/plants\?tag=exact$/);
     await waitForFocusedRow(page, exactId);
   });

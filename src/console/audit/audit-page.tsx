@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import type { AuditEntryJson, AuditPageJson } from "../../operator/responses.ts";
+import { auditLabels } from "../../text/audit-labels.ts";
 import { useConsole } from "../console.ts";
 import { EmptyState, ErrorNotice, LoadingCard, NothingListed } from "../parts/content-states.tsx";
 import { Button, Select } from "../parts/controls.tsx";
@@ -11,24 +12,6 @@ import { PlantText } from "../parts/plant-text.tsx";
 import { TableHead } from "../parts/table.tsx";
 import { ShortTime } from "../parts/time.tsx";
 
-const actionLabels: Readonly<Record<AuditEntryJson["action"], string>> = {
-  "token.created": "Created a token",
-  "token.rotated": "Rotated a token",
-  "token.revoked": "Revoked a token",
-  "token.copied": "Copied a token",
-  "store.copied": "Copied the store",
-  "console.signed-in": "Signed in",
-  "export.started": "Exported plants",
-  "follow.started": "Read plants from the beginning",
-  "import.started": "Started an import",
-  "import.finished": "Imported a file",
-  "import.stopped": "Stopped an import",
-  "import.failed": "An import failed",
-  "backup.created": "Started a backup",
-  "backup.failed": "A backup failed",
-  "backup.verified": "Started to verify a backup",
-  "backup.downloaded": "Downloaded a backup",
-};
 const detailCharactersMax = 700;
 
 /** Who did what, the newest first. */
@@ -44,7 +27,7 @@ export function AuditPage() {
       <FilterForm>
         <Select
           label="Action"
-          options={[["", "Any action"], ...Object.entries(actionLabels)]}
+          options={[["", "Any action"], ...Object.entries(auditLabels)]}
           value={filter["action"] ?? ""}
           onChange={(action) => change({ action })}
         />
@@ -122,7 +105,7 @@ function Entry({
       </td>
       <th scope="row">{actor}</th>
       {/* A newer version may have recorded what this one has no label for. */}
-      <td>{actionLabels[action] ?? action}</td>
+      <td>{auditLabels[action] ?? action}</td>
       <td class="wrap">
         <PlantText text={subject} empty="" />
       </td>

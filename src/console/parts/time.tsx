@@ -1,4 +1,4 @@
-import { formatClock, formatRelativeTime, formatShortTime, formatTime } from "../format.ts";
+import { formatRelativeTime, formatShortTime, formatTime } from "../format-time.ts";
 
 interface TimeProps {
   readonly at: string;
@@ -18,18 +18,9 @@ export function RelativeTime({ at }: TimeProps) {
 
 /** A time of the clock, with its date unless it is today. Pointing at it shows all of it. */
 export function ShortTime({ at }: TimeProps) {
-  return <ExactTime at={at} text={formatShortTime(at)} />;
-}
-
-/** A time of the clock without its date, which stands elsewhere. Pointing at it shows all of it. */
-export function ClockTime({ at }: TimeProps) {
-  return <ExactTime at={at} text={formatClock(at)} />;
-}
-
-function ExactTime({ at, text }: TimeProps & { readonly text: string }) {
   return (
     <time dateTime={at} title={formatTime(at)}>
-      {text}
+      {formatShortTime(at)}
     </time>
   );
 }

@@ -1,4 +1,4 @@
-import { idJson } from "../../files/input-row.ts";
+import { idJson } from "../../files/id-json.ts";
 
 const positiveBits = 63;
 

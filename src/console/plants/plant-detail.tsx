@@ -2,7 +2,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { StoredPlantJson } from "../../files/plant-json.ts";
 import { visibleParts } from "../../files/visible-text.ts";
 import { isRefusal } from "../api.ts";
-import { formatTime } from "../format.ts";
+import { formatTime } from "../format-time.ts";
 import { ErrorNotice, Skeleton } from "../parts/content-states.tsx";
 import { Button, CopyButton } from "../parts/controls.tsx";
 import { isDialogOpen, useLoad, useWindowEvent } from "../parts/hooks.ts";
@@ -40,10 +40,6 @@ export function PlantDetail({ id, onClose }: PlantDetailProps) {
   }, [plant, isMissing]);
   return (
     <aside class="card panel stack detail" aria-labelledby="detail-title">
-      {/* Where the details cover the table. */}
-      <Button class="bare back" onClick={onClose}>
-        Back to plants
-      </Button>
       <header class="dialog-head">
         <h2 id="detail-title" ref={heading} tabIndex={-1}>
           {isMissing && "Plant not found"}

@@ -10,7 +10,7 @@ import { ShortTime } from "../parts/time.tsx";
 import { FilterLink, TagLink } from "./filter-link.tsx";
 import { type PlantList, rowsMax } from "./plant-list.ts";
 
-interface PlantTableProps {
+export interface PlantTableProps {
   readonly list: PlantList;
   /** The plant whose details are open. */
   readonly selectedId: string | undefined;
@@ -52,6 +52,7 @@ export function PlantTable({ list, selectedId, search }: PlantTableProps) {
   );
 }
 
+/** How many plants there are, or what is going on. */
 function describe({ plants, count, state, searched, error, isOldestFirst }: PlantList): string {
   const shown = formatCount(plants.length);
   if (state === "failed") return describeError(error);

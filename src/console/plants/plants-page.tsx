@@ -2,7 +2,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { describeError, isRefusal } from "../api.ts";
 import { pollMs } from "../connection.ts";
 import { useConsole, useObserved, useRouter } from "../console.ts";
-import { LoadingCard, NothingListed } from "../parts/content-states.tsx";
+import { NothingListed } from "../parts/content-states.tsx";
 import { Button, Select } from "../parts/controls.tsx";
 import { apiFilter, type Filter } from "../parts/filter.ts";
 import {
@@ -23,7 +23,7 @@ import { AddPlantButton } from "./add-plant.tsx";
 import { ExportButton } from "./export-button.tsx";
 import { PlantDetail } from "./plant-detail.tsx";
 import { PlantList } from "./plant-list.ts";
-import { PlantTable } from "./plant-table.tsx";
+import { PlantTable, type PlantTableProps } from "./plant-table.tsx";
 
 const title = "Plants";
 const orders = [
@@ -37,9 +37,9 @@ const waitFactor = 20;
 export function PlantsPage() {
   const { session } = useConsole();
   const router = useRouter();
-  const { filter, search, change, clear } = useFilter();
+  const { filter, search, change } = useFilter();
   const list = usePlantList(filter);
-  const { plants, state, error } = list;
+  const { plants } = list;
   const heading = useRef<HTMLHeadingElement>(null);
   const selectedId = plantIdOf(router.path);
   const searchedId = idIn(filter["name"]);
@@ -57,9 +57,6 @@ export function PlantsPage() {
     router.navigate(`/plants/${next.id}${search}`, { replace: true });
   });
 
-  const isEmpty = plants.length === 0 && state === "ended";
-  const isRefused = state === "failed" && isRefusal(error, "wrong-parameter");
-  const isFirst = plants.length === 0 && state === "loading" && list.searched === 0;
   return (
     <div class={selectedId === undefined ? "plants" : "plants with-detail"}>
       <PageHead title={title} headingRef={heading} focusedAfter={search}>
@@ -113,26 +110,32 @@ export function PlantsPage() {
             Open the plant with the id {searchedId} <span class="note">Enter opens it</span>
           </Link>
         )}
-        {isFirst && <LoadingCard lines={6} />}
-        {isEmpty && search === "" && <FirstPlant />}
-        {isEmpty && search !== "" && (
-          <NothingListed title="No plants match" onClear={clear}>
-            The search finds any part of a name, ignoring case. Tag and sender must match exactly.
-          </NothingListed>
-        )}
-        {isRefused && (
-          <NothingListed title="This filter cannot be read" onClear={clear}>
-            {describeError(error)}
-          </NothingListed>
-        )}
-        {!isFirst && !isEmpty && !isRefused && (
-          <PlantTable list={list} selectedId={selectedId} search={search} />
-        )}
+        <Listed list={list} selectedId={selectedId} />
       </div>
       {selectedId !== undefined && (
         <PlantDetail key={selectedId} id={selectedId} onClose={() => router.navigate(`/plants${search}`)} />
       )}
     </div>
+  );
+}
+
+/** The table, or why there is none. */
+function Listed({ list, selectedId }: Pick<PlantTableProps, "list" | "selectedId">) {
+  const { search, clear } = useFilter();
+  const { plants, state, error } = list;
+  if (state === "failed" && isRefusal(error, "wrong-parameter"))
+    return (
+      <NothingListed title="This filter cannot be read" onClear={clear}>
+        {describeError(error)}
+      </NothingListed>
+    );
+  if (state !== "ended" || plants.length > 0)
+    return <PlantTable list={list} selectedId={selectedId} search={search} />;
+  if (search === "") return <FirstPlant />;
+  return (
+    <NothingListed title="No plants match" onClear={clear}>
+      The search finds any part of a name, ignoring case. Tag and sender must match exactly.
+    </NothingListed>
   );
 }
 

@@ -3,7 +3,7 @@ import type { MintedTokenJson, TokenJson } from "../../operator/responses.ts";
 import { dayMs } from "../../text/duration.ts";
 import { describeError, isRefusal } from "../api.ts";
 import { useConsole } from "../console.ts";
-import { formatShortTime, formatTime } from "../format.ts";
+import { formatShortTime, formatTime } from "../format-time.ts";
 import { Button, CopyButton, Field, FieldError, type Option, Select } from "../parts/controls.tsx";
 import { Dialog, FormDialog, focusField } from "../parts/dialog.tsx";
 import type { Scope } from "../session.ts";
