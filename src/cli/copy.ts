@@ -44,7 +44,7 @@ export const copy = command({
     const counts = newCopyCounts();
     const again =
       without.size > 0 ? `Delete ${withoutPassword(to)} and begin again.` : "Run this again; it resumes.";
-    terminal.ifInterrupted(() => `Interrupted. ${summary(counts)}. ${again}`);
+    terminal.ifInterrupted(() => terminal.err(`Interrupted. ${summary(counts)}. ${again}\n`));
 
     // Both are opened as a command with that --database would open it.
     const configFor = (database: string) =>

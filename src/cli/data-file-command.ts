@@ -23,9 +23,10 @@ export async function withProgress<Result>(
 ): Promise<Result> {
   let step: Step = { doing: "opening", unit: "bytes", done: () => 0, total: () => 0 };
   const progress = () => progressOfStep(`${capitalized(step.doing)} ${file}`, step);
-  terminal.ifInterrupted(
-    () =>
-      `Interrupted while ${step.doing} ${file}, after ${progress().outcome}. ${ifInterrupted} Run this again; it starts from the beginning.`,
+  terminal.ifInterrupted(() =>
+    terminal.err(
+      `Interrupted while ${step.doing} ${file}, after ${progress().outcome}. ${ifInterrupted} Run this again; it starts from the beginning.\n`,
+    ),
   );
   using _line = showProgress(terminal, progress);
   return await run((next) => {

@@ -30,9 +30,10 @@ export const exportPlants = command({
   async run({ flags: { format, ...filters }, opened: store }, terminal) {
     let exported = 0;
     let searched = 0;
-    terminal.ifInterrupted(
-      () =>
-        `Interrupted after ${formatPlural(exported, "plant")}. The output is not complete. Run this again; it starts from the beginning.`,
+    terminal.ifInterrupted(() =>
+      terminal.err(
+        `Interrupted after ${formatPlural(exported, "plant")}. The output is not complete. Run this again; it starts from the beginning.\n`,
+      ),
     );
     const total = await store.archive.total();
     // If the rows go to the terminal, the progress would be drawn between them.

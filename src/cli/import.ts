@@ -1,6 +1,6 @@
 import { isRetryableStatus } from "../client/errors.ts";
 import { ServiceRefused, ServiceUnreachable } from "../client/plant-store-client.ts";
-import { readAccessToken, readConfig } from "../config/read-config.ts";
+import { type Config, type ConfigSources, readAccessToken, readConfig } from "../config/read-config.ts";
 import { settings } from "../config/settings.ts";
 import { describeSource } from "../files/detect-source.ts";
 import type { InputRow } from "../files/input-row.ts";
@@ -47,20 +47,14 @@ export const importPlants = command({
     const config = readConfig(sources);
     // First, so that nobody creates a token for a file that is not there.
     if (file !== "-") refuseUnreadableFile(file);
-    const token = isDryRun ? "" : readAccessToken(sources);
-    if (token === undefined)
-      throw new Problem("Set PLANT_STORE_ACCESS_TOKEN. To create a token, on the machine of the service:", {
-        exitCode: 2,
-        cases: ["plant-store token create --name NAME"],
-      });
     if (refusedPath !== undefined && isSameFile(refusedPath, file === "-" ? "/dev/stdin" : file))
       throw misuse("--refused must not name the file that is imported.");
-    const baseUrl = flags.url?.href ?? listenerUrl(config.listen, config, config.baseUrl);
-    const target = { baseUrl, token, attemptsMax: flags.attempts };
+    const done = new AbortController();
+    const create = isDryRun
+      ? createNone()
+      : createByRequest(patientClient(readTarget(flags, config, sources), terminal, done.signal));
 
     // What is read, and how: the format may be known only by its first bytes, the separator of a CSV file by its first row.
-    const done = new AbortController();
-    const create = isDryRun ? createNone() : createByRequest(patientClient(target, terminal, done.signal));
     using input = await openInput(file, terminal, done.signal);
     const format = flags.format ?? detectFormat(file, input.opening);
     const reader = rowReaderFor(format, config.bodyBytesMax);
@@ -70,13 +64,15 @@ export const importPlants = command({
     // The outcomes so far, in a line of progress and at the end.
     using refusedFile = refusedPath === undefined ? undefined : new RefusedFile(refusedPath, format, reader);
     const tally = new Tally();
-    const report = (failure: string | undefined): string => {
-      if (!json) return formatReport(tally, { failure, refusedPath, isDryRun });
+    const report = (failure: string | undefined): number => {
       const { counts, listed: refusals, seconds } = tally;
+      const hasSucceeded = failure === undefined && counts.refused === 0;
+      const print = hasSucceeded ? terminal.note : terminal.err;
       const rounded = Math.round(seconds * 1000) / 1000;
       // A failure that is undefined is left out.
-      printJson(terminal, { source: source(), ...counts, failure, refusals, seconds: rounded });
-      return "";
+      if (json) printJson(terminal, { source: source(), ...counts, failure, refusals, seconds: rounded });
+      else print(formatReport(tally, { failure, refusedPath, isDryRun }));
+      return hasSucceeded ? 0 : 1;
     };
     using line = showProgress(terminal, () => ({
       what: `${isDryRun ? "Checking" : "Importing"} ${name}`,
@@ -86,7 +82,7 @@ export const importPlants = command({
     terminal.ifInterrupted(() => {
       refusedFile?.finish();
       const again = isDryRun ? "" : " Run this again; it resumes.";
-      return report(`Interrupted after line ${tally.lastLine}.${again}`);
+      report(`Interrupted after line ${tally.lastLine}.${again}`);
     });
 
     // Every row, in the order of the file. The reader knows how it reads by the first row, or at the end of a file without any.
@@ -96,14 +92,24 @@ export const importPlants = command({
     // After a failure, nobody waits for the requests in flight.
     done.abort();
     line[Symbol.dispose]();
-    const failure = error === undefined ? undefined : failureText(error, tally, isDryRun);
-    const hasSucceeded = failure === undefined && tally.counts.refused === 0;
-    const text = report(failure);
-    if (hasSucceeded) terminal.note(text);
-    else terminal.err(text);
-    return hasSucceeded ? 0 : 1;
+    return report(error === undefined ? undefined : failureText(error, tally, isDryRun));
   },
 });
+
+/** Where to send the rows, with which token. @throws Problem */
+function readTarget(
+  { url, attempts: attemptsMax }: { readonly url: URL | undefined; readonly attempts: number },
+  config: Config,
+  sources: ConfigSources,
+) {
+  const token = readAccessToken(sources);
+  if (token === undefined)
+    throw new Problem("Set PLANT_STORE_ACCESS_TOKEN. To create a token, on the machine of the service:", {
+      exitCode: 2,
+      cases: ["plant-store token create --name NAME"],
+    });
+  return { baseUrl: url?.href ?? listenerUrl(config.listen, config, config.baseUrl), token, attemptsMax };
+}
 
 /** Passes the rows on, and announces before the first, or at the end, how they are read. */
 async function* announced(

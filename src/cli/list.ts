@@ -44,8 +44,10 @@ export const list = command({
       share: undefined,
       outcome: `${formatPlural(searched, "plant")}, ${formatCount(found.length)} of which match`,
     });
-    terminal.ifInterrupted(
-      () => `Interrupted after ${progress().outcome}. Run this again; it starts from the beginning.`,
+    terminal.ifInterrupted(() =>
+      terminal.err(
+        `Interrupted after ${progress().outcome}. Run this again; it starts from the beginning.\n`,
+      ),
     );
     using line = showProgress(terminal, progress);
     // A page with a next one says only that there is more to search. So that people know whether there are more plants, one more

@@ -117,8 +117,7 @@ async function execute(command: Command, given: Arguments, terminal: Terminal): 
  */
 async function endInterrupted(signal: string, terminal: Terminal): Promise<number> {
   terminal.showLine("");
-  const text = terminal.sayInterrupted();
-  if (text !== "") terminal.err(`${text}\n`);
+  terminal.reportInterrupted();
   // What the command has printed; a reader that has paused does not keep a stop waiting.
   await waitAtMost(flushMsMax, terminal.outFlushed());
   return terminal.exitWithoutClosing(interruptedCode(signal));

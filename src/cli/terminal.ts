@@ -60,10 +60,10 @@ export interface Process {
 export interface Terminal extends Process {
   /** Shows this line on a terminal, in place of the one before it, until anything else is printed; an empty one erases it. */
   readonly showLine: (line: string) => void;
-  /** Sets what a command says if a signal ends it: what was done, and how to go on. */
-  readonly ifInterrupted: (say: () => string) => void;
-  /** What to say if a signal ends the command now. */
-  readonly sayInterrupted: () => string;
+  /** Sets how a command reports what was done, and how to go on, if a signal ends it. */
+  readonly ifInterrupted: (report: () => void) => void;
+  /** Reports that as the command has set it. */
+  readonly reportInterrupted: () => void;
 }
 
 /** The exit code of a command that was interrupted, as a shell would have it; anything but a signal counts as SIGTERM. */
@@ -93,7 +93,7 @@ export function escapeInvisible(text: string): string {
 export function terminalOf(given: Process, { isLog = false } = {}): Terminal {
   const { out, outWithBackpressure, err, note, outIsTerminal, errIsTerminal, errCanRedraw } = given;
   let hasLine = false;
-  let sayInterrupted = () => "";
+  let reportInterrupted = (): void => {};
   const showLine = (line: string): void => {
     if (!errCanRedraw) return;
     if (hasLine || line !== "") err(clearLine + line);
@@ -123,10 +123,10 @@ export function terminalOf(given: Process, { isLog = false } = {}): Terminal {
     err: message(err),
     note: message(note),
     showLine,
-    ifInterrupted(say) {
-      sayInterrupted = say;
+    ifInterrupted(report) {
+      reportInterrupted = report;
     },
-    sayInterrupted: () => sayInterrupted(),
+    reportInterrupted: () => reportInterrupted(),
   };
 }
 

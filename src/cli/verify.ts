@@ -24,10 +24,14 @@ export const verify = command({
     const { verified, compared } = await withProgress(terminal, {
       file: path,
       ifInterrupted: "No file was changed.",
-      run: async (onStep) => ({
-        verified: await verifyDataFile(path, onStep),
-        compared: against === undefined ? undefined : { path: against, ...(await compareWith(path, against, onStep)) },
-      }),
+      async run(onStep) {
+        const found = await verifyDataFile(path, onStep);
+        if (against === undefined) return { verified: found, compared: undefined };
+        return {
+          verified: found,
+          compared: { path: against, ...(await compareWith(path, against, onStep)) },
+        };
+      },
     });
     const isSound = verified.problems.length === 0 && (!compared || compared.differences.length === 0);
     if (json) {
