@@ -5,7 +5,7 @@ import {
   ServiceRefused,
   ServiceUnreachable,
 } from "../client/plant-store-client.ts";
-import { readAccessToken, readConfig } from "../config/read-config.ts";
+import { readConfig } from "../config/read-config.ts";
 import { settings } from "../config/settings.ts";
 import type { PlantFilter } from "../plants/plant-archive.ts";
 import { misuse, Problem } from "../system/problem.ts";
@@ -18,9 +18,10 @@ import { command, flag, switchFlag } from "./command.ts";
 import { FollowedFile } from "./followed-file.ts";
 import { filterFlags, filterOf } from "./plant-filter.ts";
 import { showProgress } from "./progress.ts";
-import { attemptsFlag, listenerUrl, patientClient, urlFlag } from "./remote-service.ts";
+import { attemptsFlag, describeRefusal, listenerUrl, patientClient, urlFlag } from "./remote-service.ts";
 import { escapeInvisible } from "./terminal.ts";
 
+const scope = "plants:read";
 const beginning = "0";
 const staleCursor = 41001;
 
@@ -51,16 +52,10 @@ export const follow = command({
 
   async run({ flags, sources }, terminal) {
     const { url, output: path, once, every: everyMs, attempts: attemptsMax, ...filters } = flags;
-    const token = readAccessToken(sources);
-    if (token === undefined)
-      throw new Problem("Set PLANT_STORE_ACCESS_TOKEN. To create a token, on the machine of the service:", {
-        exitCode: 2,
-        cases: ["plant-store token create --name NAME --scope plants:read"],
-      });
     const config = readConfig(sources);
     const baseUrl = url?.href ?? (config.operatorListen && listenerUrl(config.operatorListen, config));
     if (baseUrl === undefined) throw misuse("--url is needed, since --operator-listen is off.");
-    const client = patientClient({ baseUrl, token, attemptsMax }, terminal);
+    const client = patientClient({ baseUrl, attemptsMax, scope }, sources, terminal);
 
     using file = path === undefined ? undefined : new FollowedFile(path);
     if (flags.after !== undefined && file?.cursor !== undefined)
@@ -116,13 +111,9 @@ function lineOf({ id, name, tag, createdAt, createdBy, cursor }: FollowedPlant):
 function asProblem(error: unknown, path: string | undefined): unknown {
   if (error instanceof ServiceUnreachable) return new Problem(`${error.message} Run this again; it resumes.`);
   if (!(error instanceof ServiceRefused)) return error;
-  const said = `${error.message} (${error.error})`;
   if (error.error === staleCursor && path !== undefined)
     return new Problem(
       `${path} has plants of another store, or of this one before it was restored. Compare it with the store, then follow into a new file.`,
     );
-  const isToken = error.status === 401 || error.status === 403;
-  return new Problem(
-    isToken ? `${said} Set PLANT_STORE_ACCESS_TOKEN to a token with the scope plants:read.` : said,
-  );
+  return new Problem(describeRefusal(error, scope));
 }

@@ -1,6 +1,6 @@
 import { isRetryableStatus } from "../client/errors.ts";
 import { ServiceRefused, ServiceUnreachable } from "../client/plant-store-client.ts";
-import { type Config, type ConfigSources, readAccessToken, readConfig } from "../config/read-config.ts";
+import { readConfig } from "../config/read-config.ts";
 import { settings } from "../config/settings.ts";
 import { describeSource } from "../files/detect-source.ts";
 import type { InputRow } from "../files/input-row.ts";
@@ -14,8 +14,10 @@ import { openInput } from "./import-input.ts";
 import { formatReport, RefusedFile, Tally } from "./import-report.ts";
 import { createByRequest, createNone, createRows, type RowOutcome } from "./import-rows.ts";
 import { showProgress } from "./progress.ts";
-import { attemptsFlag, listenerUrl, patientClient, urlFlag } from "./remote-service.ts";
+import { attemptsFlag, describeRefusal, listenerUrl, patientClient, urlFlag } from "./remote-service.ts";
 import { escapeInvisible, printJson } from "./terminal.ts";
+
+const scope = "plants:create";
 
 export const importPlants = command({
   usage: "import FILE|-",
@@ -50,9 +52,11 @@ export const importPlants = command({
     if (refusedPath !== undefined && isSameFile(refusedPath, file === "-" ? "/dev/stdin" : file))
       throw misuse("--refused must not name the file that is imported.");
     const done = new AbortController();
+    const baseUrl = flags.url?.href ?? listenerUrl(config.listen, config, config.baseUrl);
+    const target = { baseUrl, attemptsMax: flags.attempts, scope } as const;
     const create = isDryRun
       ? createNone()
-      : createByRequest(patientClient(readTarget(flags, config, sources), terminal, done.signal));
+      : createByRequest(patientClient(target, sources, terminal, done.signal));
 
     // What is read, and how: the format may be known only by its first bytes, the separator of a CSV file by its first row.
     using input = await openInput(file, terminal, done.signal);
@@ -96,21 +100,6 @@ export const importPlants = command({
   },
 });
 
-/** Where to send the rows, with which token. @throws Problem */
-function readTarget(
-  { url, attempts: attemptsMax }: { readonly url: URL | undefined; readonly attempts: number },
-  config: Config,
-  sources: ConfigSources,
-) {
-  const token = readAccessToken(sources);
-  if (token === undefined)
-    throw new Problem("Set PLANT_STORE_ACCESS_TOKEN. To create a token, on the machine of the service:", {
-      exitCode: 2,
-      cases: ["plant-store token create --name NAME"],
-    });
-  return { baseUrl: url?.href ?? listenerUrl(config.listen, config, config.baseUrl), token, attemptsMax };
-}
-
 /** Passes the rows on, and announces before the first, or at the end, how they are read. */
 async function* announced(
   rows: AsyncIterable<InputRow>,
@@ -149,15 +138,9 @@ async function countOutcomes(
 function failureText(error: unknown, { rows }: Tally, isDryRun: boolean): string {
   const isPartial = error instanceof Problem && rows > 0;
   if (!isPartial && !(error instanceof ServiceRefused || error instanceof ServiceUnreachable)) throw error;
+  const reason = error instanceof ServiceRefused ? describeRefusal(error, scope) : error.message;
   const again = isRetryable(error) ? "Run this again" : "Fix that and run this again";
-  return `The import stopped. ${reasonOf(error)}${isDryRun ? "" : ` ${again}; it resumes.`}`;
-}
-
-function reasonOf(error: Error): string {
-  if (!(error instanceof ServiceRefused)) return error.message;
-  const isToken = error.status === 401 || error.status === 403;
-  const advice = isToken ? " Set PLANT_STORE_ACCESS_TOKEN to a token that may create plants." : "";
-  return `${error.message} (${error.error})${advice}`;
+  return `The import stopped. ${reason}${isDryRun ? "" : ` ${again}; it resumes.`}`;
 }
 
 /** Whether nobody has to change anything before it can succeed. */
