@@ -5,14 +5,11 @@ import { queryOf, withQuery } from "./query.ts";
 /** Why a request to the service did not succeed. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
-  /** The service refused the request; or it did not respond, and at most a proxy in front of it did. */
-  readonly kind: "refused" | "no-response";
-  /** The number in the Error body; undefined if the service did not respond. */
+  /** The number in the Error body; undefined if the service did not respond, and at most a proxy in front of it did. */
   readonly error: number | undefined;
 
   constructor(message: string, error?: number) {
     super(message);
-    this.kind = error === undefined ? "no-response" : "refused";
     this.error = error;
   }
 }
@@ -91,7 +88,7 @@ export class OperatorApi {
     }
     const error = await readError(response);
     if (isCancelled(init)) throw init.signal?.reason;
-    this.#onOutcome(error.kind === "refused");
+    this.#onOutcome(error.error !== undefined);
     if (isRefusal(error, "no-credentials") || isRefusal(error, "bad-credentials"))
       this.#onUnauthorized(token);
     throw error;
@@ -142,7 +139,7 @@ export function isRefusal(reason: unknown, name: ErrorName): boolean {
 }
 
 export function isNoResponse(reason: unknown): boolean {
-  return reason instanceof ApiError && reason.kind === "no-response";
+  return reason instanceof ApiError && reason.error === undefined;
 }
 
 /** Whether the same request may succeed later: without a response, and after 408, 429 and 5xx, as in the client library. */

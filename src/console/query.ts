@@ -1,8 +1,6 @@
 /** The values that are not empty, as a query. */
-export function queryOf<Name extends string>(
-  values: Readonly<Partial<Record<Name, string | undefined>>>,
-): URLSearchParams {
-  const entries = Object.entries<string | undefined>(values);
+export function queryOf(values: Readonly<Record<string, string | undefined>>): URLSearchParams {
+  const entries = Object.entries(values);
   return new URLSearchParams(entries.filter((entry): entry is [string, string] => !!entry[1]));
 }
 

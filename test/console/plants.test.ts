@@ -3,7 +3,7 @@
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import { copiedBy, describe, test } from "../support/browser.ts";
-import { textIn, waitForHeading, waitForText, waitUntil } from "../support/console-session.ts";
+import { waitForHeading, waitForText, waitUntil } from "../support/console-session.ts";
 import {
   focused,
   focusedRow,
@@ -58,7 +58,6 @@ describe("the table", () => {
     await page.locator(".facts").waitFor();
     expect((await page.locator(".facts dd").nth(1).textContent())?.length).toBe(60_000);
     expect((await page.locator("#detail-title").textContent())?.length).toBeLessThan(100);
-    await waitUntil(async () => /^x{20,80}.* · Plant Store$/.test(await page.title()));
   });
 
   test("does not move by itself: new plants are announced, and shown by a click", async () => {
@@ -98,7 +97,7 @@ describe("the details of a plant", () => {
     await linkIn(rows(page).first()).click();
     await page.waitForURL(new RegExp(`/plants/${exactId}\\?tag=exact`));
     await waitForHeading(page, "Beyond↵doubles");
-    await waitForTitle(page, "Beyond↵doubles");
+    await waitForTitle(page, `Plant ${exactId}`);
     expect(await page.locator(".facts .exact").textContent()).toBe(exactId);
     expect(await copiedBy(page.getByRole("button", { name: "Copy id" }))).toBe(exactId);
     await waitForText(page, "Copied");
@@ -214,21 +213,15 @@ test("the form for a plant stores it as it was entered, once nothing is wrong wi
     await dialog.getByLabel("Tag").fill(tag);
     await dialog.getByRole("button", { name: "Add plant" }).click();
   };
-  /** Waits until the form says that, and expects it to be the description of the field. */
-  const waitForErrorAt = async (label: string, error: string): Promise<void> => {
-    await dialog.getByText(error).waitFor();
-    const descriptionId = await dialog.getByLabel(label).getAttribute("aria-describedby");
-    expect(await textIn(page, `[id="${descriptionId}"]`)).toContain(error);
-  };
+  const waitForError = (error: string) => dialog.getByRole("alert").getByText(error).waitFor();
 
   expect(await focusedField()).toBe("id");
   await enter("12 apples", "Fern");
-  await waitForErrorAt("Id", 'but is the string "12 apples"');
+  await waitForError('but is the string "12 apples"');
   await enter("7", "Other");
-  await waitForErrorAt("Id", "already belongs to a plant with a different name");
-  expect(await focusedField()).toBe("id");
+  await waitForError("already belongs to a plant with a different name");
   await enter(unsafeId, "");
-  await waitForErrorAt("Name", "is empty");
+  await waitForError("is empty");
   expect(find(BigInt(unsafeId))).toBeUndefined();
   await enter(unsafeId, 'O\'Fern "quoted"', "indoor");
   await waitForText(page, "The plant is stored.");

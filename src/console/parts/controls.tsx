@@ -59,9 +59,6 @@ interface FieldProps {
   readonly after?: ComponentChildren;
   readonly inputRef?: RefObject<HTMLInputElement | null>;
   readonly value?: string;
-  readonly defaultValue?: string;
-  readonly pattern?: string;
-  readonly title?: string;
   readonly class?: string;
   readonly name?: string;
   readonly placeholder?: string;

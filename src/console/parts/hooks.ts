@@ -77,11 +77,6 @@ export function useConnection(): Pick<ServiceConnection, "isLost" | "since"> {
   return useObserved(useConsole().connection);
 }
 
-/** Whether a key was pressed together with one that makes it a shortcut of the browser. */
-export function hasModifier({ ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {
-  return ctrlKey || metaKey || altKey;
-}
-
 /** Calls back for every event that reaches the window. */
 export function useWindowEvent<Type extends keyof WindowEventMap>(
   type: Type,
@@ -97,16 +92,14 @@ export function useWindowEvent<Type extends keyof WindowEventMap>(
 export function usePageKeys(onKey: (event: KeyboardEvent) => void): void {
   useWindowEvent("keydown", (event) => {
     const isTyped = event.target instanceof Element && event.target.matches("input, select, textarea");
-    if (!isTyped && !hasModifier(event) && !isDialogOpen()) onKey(event);
+    const isShortcut = event.ctrlKey || event.metaKey || event.altKey;
+    const hasDialog = document.querySelector("dialog[open]") !== null;
+    if (!isTyped && !isShortcut && !hasDialog) onKey(event);
   });
 }
 
-export function isDialogOpen(): boolean {
-  return document.querySelector("dialog[open]") !== null;
-}
-
 /** Whether someone points at the element, or moves through it with the keyboard, so that nothing in it may move. */
-export function isBeingRead(element: HTMLElement | null): boolean {
+function isBeingRead(element: HTMLElement | null): boolean {
   return element?.matches(":hover, :has(:focus-visible)") ?? false;
 }
 

@@ -1,5 +1,3 @@
-import type { ComponentChildren } from "preact";
-
 interface TableHeadProps {
   readonly columns: readonly string[];
   /** Whether each row ends with buttons, whose header only a screen reader needs. */
@@ -23,26 +21,5 @@ export function TableHead({ columns, actions }: TableHeadProps) {
         )}
       </tr>
     </thead>
-  );
-}
-
-interface RowGroupProps {
-  readonly title: string;
-  /** How many columns the table has. */
-  readonly columns: number;
-  readonly children: ComponentChildren;
-}
-
-/** Rows of a table under a heading of their own. */
-export function RowGroup({ title, columns, children }: RowGroupProps) {
-  return (
-    <tbody>
-      <tr class="row-group">
-        <th scope="rowgroup" colSpan={columns}>
-          {title}
-        </th>
-      </tr>
-      {children}
-    </tbody>
   );
 }

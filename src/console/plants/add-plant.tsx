@@ -1,18 +1,10 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { describeError, isRefusal, jsonHeaders } from "../api.ts";
+import { jsonHeaders } from "../api.ts";
 import { useConsole } from "../console.ts";
-import type { ErrorName } from "../error-numbers.ts";
 import { Button, Field, type InputChange } from "../parts/controls.tsx";
 import { FormDialog, focusField } from "../parts/dialog.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { newPlantBody, randomId } from "./new-plant-body.ts";
-
-type FieldName = "id" | "name" | "tag";
-type FieldErrors = Partial<Record<FieldName, string | undefined>>;
-
-// The contract's Error body has a number and a message for people, but no field. The number is enough: name and tag are sent as
-// strings, so that only the id can be missing or of the wrong type.
-const idErrors: readonly ErrorName[] = ["field-missing", "wrong-type", "not-int64", "id-conflict"];
 
 /** Opens the dialog for a new plant, if the token may create one. */
 export function AddPlantButton() {
@@ -29,49 +21,32 @@ export function AddPlantButton() {
   );
 }
 
-/** The dialog for a new plant, which is created through the public API. */
+/** The dialog for a new plant, which is created through the public API. An error names the field that it is about. */
 function AddPlant({ onClose }: { readonly onClose: () => void }) {
   const { api } = useConsole();
   const [plant, setPlant] = useState({ id: "", name: "", tag: "" });
-  const [errors, setErrors] = useState<FieldErrors>({});
   const [stored, setStored] = useState<string>();
   const form = useRef<HTMLFormElement>(null);
-
   useLayoutEffect(() => {
     if (stored !== undefined && plant.id === "") focusField(form, "id");
   }, [stored]);
-  const showError = (name: FieldName, message: string): void => {
-    setErrors({ [name]: message });
-    focusField(form, name);
-  };
   const send = async (): Promise<void> => {
-    setErrors({});
     setStored(undefined);
     const id = plant.id.trim();
     // No plant can be changed later, and an empty name is most likely a mistake.
-    if (id !== "" && plant.name === "") return showError("name", 'Field "name" is empty.');
+    if (id !== "" && plant.name === "") throw new Error('Field "name" is empty.');
     const body = newPlantBody(id, plant.name, plant.tag === "" ? undefined : plant.tag);
-    try {
-      const response = await api.fetch("/plants", { method: "POST", headers: jsonHeaders, body });
-      const isReplayed = response.headers.get("Idempotent-Replayed") === "true";
-      setStored(isReplayed ? "This plant is already stored." : "The plant is stored.");
-      // What was typed meanwhile is the next plant.
-      setPlant((typed) => (typed === plant ? { id: "", name: "", tag: plant.tag } : typed));
-    } catch (reason) {
-      const concernsId = idErrors.some((name) => isRefusal(reason, name));
-      if (!concernsId) throw reason;
-      showError("id", describeError(reason));
-    }
+    const response = await api.fetch("/plants", { method: "POST", headers: jsonHeaders, body });
+    const isReplayed = response.headers.get("Idempotent-Replayed") === "true";
+    setStored(isReplayed ? "This plant is already stored." : "The plant is stored.");
+    // What was typed meanwhile is the next plant.
+    setPlant((typed) => (typed === plant ? { id: "", name: "", tag: plant.tag } : typed));
   };
-  const field = (name: FieldName) => ({
+  const field = (name: keyof typeof plant) => ({
     name,
     value: plant[name],
-    error: errors[name],
-    onInput: (event: InputChange) => {
-      const { value } = event.currentTarget;
-      setPlant((typed) => ({ ...typed, [name]: value }));
-      setErrors({ ...errors, [name]: undefined });
-    },
+    onInput: ({ currentTarget: { value } }: InputChange) =>
+      setPlant((typed) => ({ ...typed, [name]: value })),
   });
   return (
     <FormDialog
@@ -87,16 +62,7 @@ function AddPlant({ onClose }: { readonly onClose: () => void }) {
         label="Id"
         inputMode="numeric"
         hint="An integer of your choice, from −2⁶³ to 2⁶³−1."
-        after={
-          <Button
-            onClick={() => {
-              setPlant((typed) => ({ ...typed, id: randomId() }));
-              setErrors({ ...errors, id: undefined });
-            }}
-          >
-            Generate
-          </Button>
-        }
+        after={<Button onClick={() => setPlant((typed) => ({ ...typed, id: randomId() }))}>Generate</Button>}
       />
       <Field {...field("name")} label="Name" />
       <Field {...field("tag")} label="Tag" optional hint="The type of the plant, such as “indoor”." />

@@ -1,11 +1,10 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { StoredPlantJson } from "../../files/plant-json.ts";
-import { visibleParts } from "../../files/visible-text.ts";
 import { isRefusal } from "../api.ts";
 import { formatTime } from "../format-time.ts";
-import { ErrorNotice, Skeleton } from "../parts/content-states.tsx";
+import { ErrorNotice } from "../parts/content-states.tsx";
 import { Button, CopyButton } from "../parts/controls.tsx";
-import { isDialogOpen, useLoad, useWindowEvent } from "../parts/hooks.ts";
+import { useLoad } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import { nameTab } from "../parts/page-head.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
@@ -23,7 +22,7 @@ interface PlantDetailProps {
   readonly onClose: () => void;
 }
 
-/** All fields of one plant, next to the table. Escape closes it. */
+/** All fields of one plant, next to the table. */
 export function PlantDetail({ id, onClose }: PlantDetailProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   const { value: plant, error, isLoading } = useLoad("/api/plants/{id}", { id });
@@ -31,13 +30,7 @@ export function PlantDetail({ id, onClose }: PlantDetailProps) {
   useEffect(() => {
     if (!isLoading) heading.current?.focus();
   }, [isLoading]);
-  useWindowEvent("keydown", (event) => {
-    if (event.key === "Escape" && !isDialogOpen()) onClose();
-  });
-  useEffect(() => {
-    if (plant !== undefined) nameTab(tabTitle(plant));
-    if (isMissing) nameTab("Plant not found");
-  }, [plant, isMissing]);
+  useEffect(() => nameTab(isMissing ? "Plant not found" : `Plant ${id}`), [isMissing]);
   return (
     <aside class="card panel stack detail" aria-labelledby="detail-title">
       <header class="dialog-head">
@@ -51,16 +44,9 @@ export function PlantDetail({ id, onClose }: PlantDetailProps) {
         </Button>
       </header>
       {isMissing ? <p>No plant has the id {id}.</p> : <ErrorNotice error={error} />}
-      {isLoading && <Skeleton lines={6} />}
       {plant !== undefined && <PlantFields plant={plant} />}
     </aside>
   );
-}
-
-/** The name of the plant, on one line and not too long; its id if the name is empty. */
-function tabTitle({ id, name }: StoredPlantJson): string {
-  const parts = visibleParts(name, { lines: false, charactersMax: titleCharactersMax });
-  return name === "" ? `Plant ${id}` : parts.map(({ text }) => text).join("");
 }
 
 function PlantFields({ plant }: { readonly plant: StoredPlantJson }) {

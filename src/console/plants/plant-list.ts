@@ -70,15 +70,11 @@ export class PlantList extends Observable {
 
   /** Looks whether there is something new; or loads the list, if that failed and may succeed now. */
   async refresh(signal: AbortSignal): Promise<void> {
-    if (this.state === "failed" && this.#next === undefined && isRetryableApiError(this.error))
+    const { state, error, hasNew, isOldestFirst } = this;
+    if (state === "failed" && this.#next === undefined && isRetryableApiError(error))
       return this.show(this.#query);
-    if (this.state === "more" || this.state === "full" || this.state === "ended")
-      await this.#lookForNew(signal);
-  }
-
-  /** Asks for the newest match, and compares it with the first row. */
-  async #lookForNew(signal: AbortSignal): Promise<void> {
-    if (this.hasNew || this.isOldestFirst) return;
+    if (state === "loading" || state === "failed" || hasNew || isOldestFirst) return;
+    // Asks for the newest match, and compares it with the first row.
     const { signal: stopped } = this.#stop;
     const [first] = this.plants;
     const since = first?.createdAt ?? this.#emptySince();

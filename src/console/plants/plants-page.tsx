@@ -1,4 +1,4 @@
-import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo } from "preact/hooks";
 import { describeError, isRefusal } from "../api.ts";
 import { pollMs } from "../connection.ts";
 import { useConsole, useObserved, useRouter } from "../console.ts";
@@ -17,8 +17,7 @@ import { FirstPlant } from "../parts/first-plant.tsx";
 import { usePageKeys } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import { Link } from "../parts/link.tsx";
-import { nameTab, PageHead } from "../parts/page-head.tsx";
-import { withQuery } from "../query.ts";
+import { focusHeading, nameTab, PageHead } from "../parts/page-head.tsx";
 import { AddPlantButton } from "./add-plant.tsx";
 import { ExportButton } from "./export-button.tsx";
 import { PlantDetail } from "./plant-detail.tsx";
@@ -40,17 +39,18 @@ export function PlantsPage() {
   const { filter, search, change } = useFilter();
   const list = usePlantList(filter);
   const { plants } = list;
-  const heading = useRef<HTMLHeadingElement>(null);
   const selectedId = plantIdOf(router.path);
   const searchedId = idIn(filter["name"]);
-  useSelectedRow(selectedId, heading);
+  useSelectedRow(selectedId);
 
-  // While the details of a plant are open, the arrow keys open those of the plants above and below it.
+  // Escape closes the details of a plant, and the arrow keys open those of the plants above and below it.
+  const close = (): void => router.navigate(`/plants${search}`);
   usePageKeys((event) => {
+    if (selectedId === undefined) return;
+    if (event.key === "Escape") close();
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     // A text that scrolls in its box keeps its arrow keys.
-    const isScrolled = event.target instanceof Element && event.target.matches(".clamped");
-    if (step === undefined || isScrolled || selectedId === undefined) return;
+    if (step === undefined || document.activeElement?.matches(".clamped")) return;
     const next = plants[plants.findIndex(({ id }) => id === selectedId) + step];
     if (next === undefined) return;
     event.preventDefault();
@@ -59,7 +59,7 @@ export function PlantsPage() {
 
   return (
     <div class={selectedId === undefined ? "plants" : "plants with-detail"}>
-      <PageHead title={title} headingRef={heading} focusedAfter={search}>
+      <PageHead title={title} focusedAfter={search}>
         <ExportButton filter={filter} />
         {session.mayImport && (
           <Link class="button" href="/import">
@@ -74,7 +74,7 @@ export function PlantsPage() {
             label="Search by name or id"
             onEnter={(searched) => {
               const id = idIn(searched);
-              if (id !== undefined) router.navigate(withQuery(`/plants/${id}`, router.query));
+              if (id !== undefined) router.navigate(`/plants/${id}${location.search}`);
             }}
           />
         }
@@ -97,7 +97,7 @@ export function PlantsPage() {
               class="pill"
               onClick={() => {
                 // The button disappears.
-                heading.current?.focus();
+                focusHeading();
                 void list.show(apiFilter(filter));
               }}
             >
@@ -112,9 +112,7 @@ export function PlantsPage() {
         )}
         <Listed list={list} selectedId={selectedId} />
       </div>
-      {selectedId !== undefined && (
-        <PlantDetail key={selectedId} id={selectedId} onClose={() => router.navigate(`/plants${search}`)} />
-      )}
+      {selectedId !== undefined && <PlantDetail key={selectedId} id={selectedId} onClose={close} />}
     </div>
   );
 }
@@ -172,14 +170,15 @@ function usePlantList(filter: Filter): PlantList {
 }
 
 /** The row of the plant whose details are open stays in view. Its link gets the focus once they are closed, even by Back. */
-function useSelectedRow(
-  selectedId: string | undefined,
-  heading: { readonly current: HTMLElement | null },
-): void {
+function useSelectedRow(selectedId: string | undefined): void {
   useLayoutEffect(() => {
     if (selectedId === undefined) return nameTab(title);
     const link = () => document.getElementById(`plant-${selectedId}`)?.querySelector("a");
     link()?.scrollIntoView({ block: "nearest" });
-    return () => (link() ?? heading.current)?.focus();
+    return () => {
+      const opener = link();
+      if (opener) opener.focus();
+      else focusHeading();
+    };
   }, [selectedId]);
 }
