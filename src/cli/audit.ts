@@ -5,15 +5,15 @@ import { countFrom } from "../text/parsers.ts";
 import { command, flag, jsonFlag } from "./command.ts";
 import { reading } from "./openings.ts";
 import { type Column, formatTable } from "./table.ts";
-import { escapeInvisible, printJson } from "./terminal.ts";
+import { printJson } from "./terminal.ts";
 
 const columns: readonly Column<AuditEntry>[] = [
   { heading: "at", cell: ({ atMs }) => atMs },
-  { heading: "action", cell: ({ action }) => auditLabels[action] ?? escapeInvisible(action) },
-  { heading: "actor", cell: ({ actor }) => escapeInvisible(actor), isFreeText: true },
-  { heading: "subject", cell: ({ subject }) => escapeInvisible(subject), isFreeText: true },
-  { heading: "address", cell: ({ address }) => address && escapeInvisible(address), isFreeText: true },
-  { heading: "detail", cell: ({ detail }) => escapeInvisible(detail), isFreeText: true },
+  { heading: "action", cell: ({ action }) => auditLabels[action] ?? action },
+  { heading: "actor", cell: ({ actor }) => actor, isFreeText: true },
+  { heading: "subject", cell: ({ subject }) => subject, isFreeText: true },
+  { heading: "address", cell: ({ address }) => address, isFreeText: true },
+  { heading: "detail", cell: ({ detail }) => detail, isFreeText: true },
 ];
 
 export const audit = command({

@@ -14,7 +14,7 @@ import { capitalized } from "../text/words.ts";
 import { command, jsonFlag, repeatedFlag, requiredFlag } from "./command.ts";
 import { notingNewFile, storeSecrets } from "./openings.ts";
 import { progressOfStep, showProgress } from "./progress.ts";
-import { escapeInvisible, printJson, type Terminal } from "./terminal.ts";
+import { printJson, type Terminal } from "./terminal.ts";
 
 export const copy = command({
   usage: "copy --from DATABASE --to DATABASE",
@@ -63,7 +63,7 @@ export const copy = command({
       onStep(next) {
         step = next;
       },
-      onFailed: (id, reason) => terminal.err(`Plant ${id} cannot be stored: ${escapeInvisible(reason)}\n`),
+      onFailed: (id, reason) => terminal.err(`Plant ${id} cannot be stored: ${reason}\n`),
     });
     line[Symbol.dispose]();
 
@@ -96,7 +96,7 @@ async function hasPlants(archive: PlantArchive): Promise<boolean> {
 function printCounts(terminal: Terminal, counts: CopyCounts, isIdentical: boolean): void {
   const print = isIdentical ? terminal.note : terminal.err;
   print(`${summary(counts)}, ${isIdentical ? "all identical" : "not all identical"}.\n`);
-  for (const problem of counts.problems) terminal.err(`${escapeInvisible(problem)}\n`);
+  for (const problem of counts.problems) terminal.err(`${problem}\n`);
 }
 
 function summary({ created, replayed, conflicts, failed, tokens, compared }: CopyCounts): string {

@@ -28,7 +28,7 @@ import { formatPlural } from "../text/counts.ts";
 import { formatBytes } from "../text/sizes.ts";
 import { isoMinutes } from "../text/time.ts";
 import { allSecrets, command, jsonFlag } from "./command.ts";
-import { escapeInvisible, formatColumns, formatTerms, printJson, type Terminal } from "./terminal.ts";
+import { escapeInvisible, formatColumns, printJson, type Terminal } from "./terminal.ts";
 
 /** What a check found. A check that throws has failed, for the reason in the message. */
 interface Facts {
@@ -138,13 +138,12 @@ export const doctor = command({
 
 /** A line for each finding; on a terminal, what does not fit continues below the message. */
 function formatFindings(findings: readonly Finding[], { outIsTerminal, outColumns }: Terminal): string {
-  const checked = formatColumns(findings.map(({ outcome, check }) => [outcome, check])).split("\n");
-  const terms = findings.map(({ message, advice }, index) => {
+  const rows = findings.map(({ outcome, check, message, advice }) => {
     const text = advice === null ? message : `${message.replace(/\.$/, "")}. ${advice}`;
     // The text may quote a file or a server.
-    return [checked[index] ?? "", escapeInvisible(text)] as const;
+    return [outcome, check, escapeInvisible(text)];
   });
-  return formatTerms(terms, "", outIsTerminal ? outColumns : Number.POSITIVE_INFINITY);
+  return formatColumns(rows, "", outIsTerminal ? outColumns : undefined);
 }
 
 /** What a check found; nothing if it does not apply. One check that fails does not end the others. */

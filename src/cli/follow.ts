@@ -19,7 +19,6 @@ import { FollowedFile } from "./followed-file.ts";
 import { filterFlags, filterOf } from "./plant-filter.ts";
 import { showProgress } from "./progress.ts";
 import { attemptsFlag, describeRefusal, listenerUrl, patientClient, urlFlag } from "./remote-service.ts";
-import { escapeInvisible } from "./terminal.ts";
 
 const scope = "plants:read";
 const beginning = "0";
@@ -98,7 +97,7 @@ function isCompleteTo(time: string, { more, completeTo = "" }: FollowedPage): bo
 }
 
 function waitText(since: string): string {
-  return `Newer plants wait for a transaction on the database server, since ${escapeInvisible(since)}. docs/operating.md says how to find it.\n`;
+  return `Newer plants wait for a transaction on the database server, since ${since}. docs/operating.md says how to find it.\n`;
 }
 
 /** A line as `export --format ndjson` writes it, with the cursor last. */

@@ -1,7 +1,7 @@
 import { type Setting, secrets } from "../config/settings.ts";
 import { eitherOf } from "../text/words.ts";
 import { type Command, ownFlagsOf, secretNamesOf, secretsOf, settingsOf } from "./command.ts";
-import { bold, formatTerms, wrapped } from "./terminal.ts";
+import { bold, formatColumns, wrapped } from "./terminal.ts";
 
 type Commands = Readonly<Record<string, Command>>;
 
@@ -17,10 +17,10 @@ const columns = 80;
 export function generalHelp(commands: Commands, hasColour: boolean): string {
   return [
     `${bold("plant-store", hasColour)}: a durable intake for plant records. Examples:`,
-    formatTerms(firstCommands, "  ", columns),
+    formatColumns(firstCommands, "  ", columns),
     "",
     bold("Commands", hasColour),
-    formatTerms(commandRows(commands), "  ", columns),
+    formatColumns(commandRows(commands), "  ", columns),
     "",
     "For details, run plant-store COMMAND --help. README.md and docs/ have more.",
     "",
@@ -42,7 +42,7 @@ export function commandHelp(command: Command, hasColour: boolean): string {
     title.replace(name, bold(name, hasColour)),
     `${bold("Examples", hasColour)}\n${examples.map((example) => `  ${example}`).join("\n")}`,
     ...flagLists(command).map(({ heading, note, terms }) =>
-      [`${bold(heading, hasColour)} ${note}`.trim(), formatTerms(terms, "  ", columns)].join("\n"),
+      [`${bold(heading, hasColour)} ${note}`.trim(), formatColumns(terms, "  ", columns)].join("\n"),
     ),
     `${bold("Exit codes", hasColour)}\n  ${
       isService ? "0 stopped, 1 failed, 2 misused" : "0 done, 1 failed, 2 misused, 130 or 143 interrupted"

@@ -4,7 +4,6 @@ import type { FileFormat } from "../files/read-rows.ts";
 import { formatCount, formatPlural } from "../text/counts.ts";
 import { orCannotBeWritten } from "./file-problem.ts";
 import type { Refused, RowOutcome } from "./import-rows.ts";
-import { escapeInvisible } from "./terminal.ts";
 
 const listedMax = 20;
 // A row ends with a line break or a comma, which is not part of it.
@@ -106,8 +105,7 @@ export function formatReport(tally: Tally, { failure, refusedPath, isDryRun }: R
   const { created, replayed, refused, valid } = tally.counts;
   const lines = tally.listed.map(({ line, element, message }) => {
     const position = element === undefined ? `line ${line}` : `line ${line}, element ${element}`;
-    // The message comes from a server, and must not control the terminal.
-    return `${position}: ${escapeInvisible(message)}`;
+    return `${position}: ${message}`;
   });
   const more = refused - lines.length;
   if (more > 0) lines.push(`${formatPlural(more, "more row was refused", "more rows were refused")}.`);
@@ -117,7 +115,7 @@ export function formatReport(tally: Tally, { failure, refusedPath, isDryRun }: R
         ? "To save the refused rows, unchanged, use --refused FILE."
         : `The refused rows are in ${refusedPath}, except those over --max-body-bytes. Fix that file and import it.`,
     );
-  if (failure !== undefined) lines.push(escapeInvisible(failure));
+  if (failure !== undefined) lines.push(failure);
   const counts = isDryRun
     ? `${formatCount(valid)} valid`
     : `${formatCount(created)} created, ${formatCount(replayed)} replayed`;

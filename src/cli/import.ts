@@ -15,7 +15,7 @@ import { formatReport, RefusedFile, Tally } from "./import-report.ts";
 import { createByRequest, createNone, createRows, type RowOutcome } from "./import-rows.ts";
 import { showProgress } from "./progress.ts";
 import { attemptsFlag, describeRefusal, listenerUrl, patientClient, urlFlag } from "./remote-service.ts";
-import { escapeInvisible, printJson } from "./terminal.ts";
+import { printJson } from "./terminal.ts";
 
 const scope = "plants:create";
 
@@ -62,7 +62,7 @@ export const importPlants = command({
     using input = await openInput(file, terminal, done.signal);
     const format = flags.format ?? detectFormat(file, input.opening);
     const reader = rowReaderFor(format, config.bodyBytesMax);
-    const name = file === "-" ? "standard input" : escapeInvisible(file);
+    const name = file === "-" ? "standard input" : file;
     const source = () => describeSource(format, input.isGzip, reader.separator);
 
     // The outcomes so far, in a line of progress and at the end.

@@ -8,15 +8,15 @@ import { reading } from "./openings.ts";
 import { filterFlags, filterOf } from "./plant-filter.ts";
 import { showProgress } from "./progress.ts";
 import { type Column, formatTable } from "./table.ts";
-import { escapeInvisible, printJson, visibleText } from "./terminal.ts";
+import { printJson } from "./terminal.ts";
 
 const pageMax = 1000;
 const columns: readonly Column<StoredPlant>[] = [
   { heading: "id", cell: ({ id }) => String(id) },
   { heading: "createdAt", cell: ({ createdAtMs }) => createdAtMs },
-  { heading: "name", cell: ({ name }) => visibleText(name), isFreeText: true },
-  { heading: "tag", cell: ({ tag }) => (tag === undefined ? "" : visibleText(tag)), isFreeText: true },
-  { heading: "createdBy", cell: ({ createdBy }) => escapeInvisible(createdBy), isFreeText: true },
+  { heading: "name", cell: ({ name }) => name, isFreeText: true },
+  { heading: "tag", cell: ({ tag }) => tag, isFreeText: true },
+  { heading: "createdBy", cell: ({ createdBy }) => createdBy, isFreeText: true },
 ];
 
 export const list = command({

@@ -3,7 +3,7 @@ import { settings } from "../config/settings.ts";
 import { codeOf, messageOf } from "../system/errors.ts";
 import { command, jsonFlag } from "./command.ts";
 import { listenerUrl, urlFlag } from "./remote-service.ts";
-import { escapeInvisible, printJson } from "./terminal.ts";
+import { printJson } from "./terminal.ts";
 
 const responseMsMax = 5000;
 
@@ -37,11 +37,11 @@ async function whyUnready(url: string): Promise<string | undefined> {
     const location = response.headers.get("location");
     // Whatever is there may be ready, but it is not the service at this URL.
     if (isRedirect(response.status) && location !== null)
-      return `it redirects to ${escapeInvisible(location)}, which is not followed. Check the URL.`;
+      return `it redirects to ${location}, which is not followed. Check the URL.`;
     const { status, error, message } = Object(await response.json().catch(() => undefined));
     if (response.ok && status === "ready") return undefined;
     return typeof error === "number" && typeof message === "string"
-      ? escapeInvisible(message)
+      ? message
       : `something else responded, with status ${response.status}. Check the URL, and that the service is running.`;
   } catch (error) {
     return noResponseText(error);

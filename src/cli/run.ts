@@ -23,14 +23,7 @@ import { restore } from "./restore.ts";
 import { serve } from "./serve.ts";
 import { show } from "./show.ts";
 import { didYouMean, nearestWord } from "./suggestion.ts";
-import {
-  escapeInvisible,
-  interruptedCode,
-  type Process,
-  type Terminal,
-  terminalOf,
-  warn,
-} from "./terminal.ts";
+import { interruptedCode, type Process, type Terminal, terminalOf, warn } from "./terminal.ts";
 import { tokenCreate, tokenList, tokenRevoke, tokenRotate } from "./token.ts";
 import { verify } from "./verify.ts";
 import { version } from "./version.ts";
@@ -71,7 +64,7 @@ export async function runCommand(args: readonly string[], given: Process): Promi
   try {
     // The help, of one command or of all.
     if (args.length === 0) {
-      terminal.err(generalHelp(commands, terminal.errHasColour));
+      terminal.err(generalHelp(commands, false));
       return exitCodes.usage;
     }
     if (args[0] === "help" || args.includes("--help") || args.includes("-h")) {
@@ -93,7 +86,7 @@ export async function runCommand(args: readonly string[], given: Process): Promi
     const exposed = exposureWarnings(secretFiles(secretNamesOf(command), given.environment));
     for (const warning of [...passwordWarnings(parsed.sources), ...exposed])
       warn(terminal, `${capitalized(warning)}.`);
-    const ownTerminal = parsed.flags["quiet"] ? withoutNotes(terminal) : terminal;
+    const ownTerminal = terminalOf(given, { isQuiet: parsed.flags["quiet"] === true });
     const code = execute(command, parsed, ownTerminal);
     const isFlushed = code.then(() => terminal.outFlushed());
     const ended = await Promise.race([isFlushed.then(() => code), given.waitForStopSignal()]);
@@ -165,10 +158,6 @@ function help(args: readonly string[], { outHasColour }: Terminal): string {
   return group.map((command) => commandHelp(command, outHasColour)).join("\n");
 }
 
-function withoutNotes(terminal: Terminal): Terminal {
-  return { ...terminal, note: () => {}, showLine: () => {} };
-}
-
 /** Why the command failed, as a message for standard error, with its priority if journald reads it; and the exit code. */
 export function errorReport(
   error: unknown,
@@ -184,14 +173,14 @@ export function errorReport(
   };
 }
 
-/** The message, which may quote a file or a server, and what to do. */
+/** The message, and what to do. */
 function explained(error: unknown, command: string): string {
-  const message = escapeInvisible(messageOf(error));
+  const message = messageOf(error);
   if (error instanceof Problem) {
     // After cases, such as a command to run, this would be read as part of the last.
     const isMisuse = error.exitCode === exitCodes.usage && error.cases.length === 0;
     const topic = command === "" ? "" : `${command} `;
-    const lines = [error.sentence, ...error.cases].map(escapeInvisible).join("\n  ");
+    const lines = [error.sentence, ...error.cases].join("\n  ");
     return isMisuse ? `${lines} See plant-store ${topic}--help.` : lines;
   }
   // What a database server says begins with a small letter.

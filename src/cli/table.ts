@@ -1,10 +1,10 @@
 import { isoMinutes, isoTime } from "../text/time.ts";
-import { bold, cutToColumns, formatColumns, type Terminal } from "./terminal.ts";
+import { bold, cutToColumns, formatColumns, type Terminal, visibleText } from "./terminal.ts";
 
 /** A column of a table for people; its heading is the name of the field in the output of --json, if it is there. */
 export interface Column<Row> {
   readonly heading: string;
-  /** The cell: a text; or a time in milliseconds, which may be undefined. */
+  /** The cell: a text as someone sent it, or a time in milliseconds. */
   readonly cell: (row: Row) => string | number | undefined;
   /** Whether someone chose the text, which may be long. */
   readonly isFreeText?: true;
@@ -27,10 +27,12 @@ export function formatTable<Row>(
   }: Pick<Terminal, "outIsTerminal" | "outColumns" | "outHasColour">,
 ): string {
   const cellText = ({ cell, isFreeText }: Column<Row>, row: Row, index: number): string => {
-    const value = cell(row) ?? "-";
+    const value = cell(row);
+    if (value === undefined) return "-";
     if (typeof value === "number") return outIsTerminal ? isoMinutes(value) : isoTime(value);
+    const text = visibleText(value);
     const canBeCut = outIsTerminal && isFreeText && index < columns.length - 1;
-    return canBeCut ? cutToColumns(value, textColumnsMax) : value;
+    return canBeCut ? cutToColumns(text, textColumnsMax) : text;
   };
   const table = formatColumns([
     columns.map(({ heading }) => bold(heading, outHasColour)),

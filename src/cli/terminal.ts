@@ -3,7 +3,7 @@ import { letterWithoutInk } from "../files/visible-text.ts";
 import { formatJson } from "../text/json-text.ts";
 
 // On a very narrow terminal, lines that are too long are easier to read than many with a word each.
-const meaningColumnsMin = 14;
+const lastColumnsMin = 14;
 const invisible = String.raw`[\p{C}\p{Zl}\p{Zp}]|${letterWithoutInk}`;
 const lineEnd = String.raw`\r?\n`;
 // Our own: a colour.
@@ -36,8 +36,6 @@ export interface Process {
   readonly outFlushed: () => Promise<boolean>;
   /** Writes messages to standard error: errors, warnings, progress, the log. */
   readonly err: (text: string) => void;
-  /** Writes messages that --quiet leaves out to standard error: what was done, and hints. */
-  readonly note: (text: string) => void;
   readonly outHasColour: boolean;
   readonly errHasColour: boolean;
   readonly outIsTerminal: boolean;
@@ -58,6 +56,8 @@ export interface Process {
 
 /** The process as a command sees it. What it prints cannot control a terminal, and its messages break between words there. */
 export interface Terminal extends Process {
+  /** Writes messages that --quiet leaves out to standard error: what was done, and hints. */
+  readonly note: (text: string) => void;
   /** Shows this line on a terminal, in place of the one before it, until anything else is printed; an empty one erases it. */
   readonly showLine: (line: string) => void;
   /** Sets how a command reports what was done, and how to go on, if a signal ends it. */
@@ -76,9 +76,9 @@ export function printJson(terminal: Terminal, value: unknown): void {
   terminal.out(`${formatJson(value, 2)}\n`);
 }
 
-/** Writes a warning: one sentence or more, which may quote a file or a server. */
+/** Writes a warning: one sentence or more. */
 export function warn({ err }: Pick<Terminal, "err">, sentence: string): void {
-  err(`plant-store: ${escapeInvisible(sentence)}\n`);
+  err(`plant-store: ${sentence}\n`);
 }
 
 /** The text on one line, with control and invisible characters escaped, so that it cannot control the terminal. */
@@ -87,24 +87,24 @@ export function escapeInvisible(text: string): string {
 }
 
 /**
- * The terminal of a command. Nothing which comes from elsewhere, such as the name of a plant in an export, controls it or hides on
- * it; what a program reads stays as it is. The lines of a log are not broken.
+ * The terminal of a command. Nothing which comes from elsewhere, such as the name of a plant in an export or an error of a server,
+ * controls it or hides on it; the data that a program reads stays as it is. A log has colours and escapes of its own, and its lines
+ * are not broken.
  */
-export function terminalOf(given: Process, { isLog = false } = {}): Terminal {
-  const { out, outWithBackpressure, err, note, outIsTerminal, errIsTerminal, errCanRedraw } = given;
+export function terminalOf(given: Process, { isLog = false, isQuiet = false } = {}): Terminal {
+  const { out, outWithBackpressure, outIsTerminal, errIsTerminal } = given;
+  const canRedraw = given.errCanRedraw && !isQuiet;
   let hasLine = false;
   let reportInterrupted = (): void => {};
   const showLine = (line: string): void => {
-    if (!errCanRedraw) return;
-    if (hasLine || line !== "") err(clearLine + line);
-    hasLine = line !== "";
+    if (canRedraw && (hasLine || line !== "")) given.err(clearLine + line);
+    hasLine = canRedraw && line !== "";
   };
-  const visible = (text: string, isTerminal: boolean) =>
-    isTerminal ? escapeUnkept(text, invisibleInOutput) : text;
-  const message = (write: (text: string) => void) => (text: string) => {
+  const printLog = (text: string) => given.err(errIsTerminal ? escapeUnkept(text, invisibleInOutput) : text);
+  const printMessage = (text: string): void => {
     showLine("");
-    const lines = visible(text, errIsTerminal);
-    write(errIsTerminal && !isLog ? wrappedLines(lines, given.errColumns) : lines);
+    const lines = escapeUnkept(text, invisibleInLines);
+    given.err(errIsTerminal ? wrappedLines(lines, given.errColumns) : lines);
   };
   return {
     ...given,
@@ -115,13 +115,13 @@ export function terminalOf(given: Process, { isLog = false } = {}): Terminal {
     get errColumns() {
       return given.errColumns;
     },
-    out: (text) => out(visible(text, outIsTerminal)),
+    out: (text) => out(outIsTerminal ? escapeUnkept(text, invisibleInOutput) : text),
     outWithBackpressure: (data) =>
       outWithBackpressure(
         outIsTerminal && typeof data === "string" ? escapeUnkept(data, invisibleInLines) : data,
       ),
-    err: message(err),
-    note: message(note),
+    err: isLog ? printLog : printMessage,
+    note: isQuiet ? () => {} : printMessage,
     showLine,
     ifInterrupted(report) {
       reportInterrupted = report;
@@ -156,28 +156,24 @@ export function columnsOf(text: string): number {
   return Bun.stringWidth(text);
 }
 
-/** Aligns the cells of the rows in columns, by what a terminal shows. */
-export function formatColumns(rows: readonly (readonly string[])[], indent = ""): string {
+/** Aligns the cells of the rows in columns, by what a terminal shows. A last cell that is too long continues below itself. */
+export function formatColumns(
+  rows: readonly (readonly string[])[],
+  indent = "",
+  columnsMax = Number.POSITIVE_INFINITY,
+): string {
   const widths = (rows[0] ?? []).map((_, index) =>
     rows.reduce((widest, row) => Math.max(widest, columnsOf(row[index] ?? "")), 0),
   );
   const pad = (cell: string, width = 0) => cell + " ".repeat(Math.max(0, width - columnsOf(cell)));
-  const line = (row: readonly string[]) => row.map((cell, index) => pad(cell, widths[index])).join("  ");
-  return rows.map((row) => `${indent}${line(row)}`.trimEnd()).join("\n");
-}
-
-/** Terms and what they mean, in two columns. A meaning that is too long for the width continues on the next line. */
-export function formatTerms(
-  terms: readonly (readonly [term: string, meaning: string])[],
-  indent: string,
-  columns: number,
-): string {
-  const widest = Math.max(...terms.map(([term]) => columnsOf(term)));
-  const room = Math.max(meaningColumnsMin, columns - indent.length - widest - 2);
-  const rows = terms.flatMap(([term, meaning]) =>
-    wrapped(meaning, room).map((line, index) => [index === 0 ? term : "", line]),
-  );
-  return formatColumns(rows, indent);
+  const lines = rows.flatMap((row) => {
+    const cells = row.slice(0, -1).map((cell, index) => `${pad(cell, widths[index])}  `);
+    const start = indent + cells.join("");
+    const room = Math.max(lastColumnsMin, columnsMax - columnsOf(start));
+    const [first = "", ...others] = wrapped(row.at(-1) ?? "", room);
+    return [start + first, ...others.map((line) => pad("", columnsOf(start)) + line)];
+  });
+  return lines.map((line) => line.trimEnd()).join("\n");
 }
 
 /** The lines of a text that is broken between words; a word that is too long has a line of its own. */

@@ -11,7 +11,7 @@ import { eitherOf } from "../text/words.ts";
 import { command, flag, jsonFlag, repeatedFlag, requiredFlag } from "./command.ts";
 import { reading, tokens, tokensOfAnyStore } from "./openings.ts";
 import { type Column, formatTable } from "./table.ts";
-import { escapeInvisible, printJson, type Terminal } from "./terminal.ts";
+import { printJson, type Terminal } from "./terminal.ts";
 
 const columns: readonly Column<Token>[] = [
   { heading: "id", cell: ({ id }) => id },
@@ -20,7 +20,7 @@ const columns: readonly Column<Token>[] = [
   { heading: "lastUsedAt", cell: ({ lastUsedAtMs }) => lastUsedAtMs },
   { heading: "name", cell: ({ name }) => name, isFreeText: true },
   { heading: "scopes", cell: (token) => token.scopes.join(" "), isFreeText: true },
-  { heading: "createdBy", cell: ({ createdBy }) => escapeInvisible(createdBy), isFreeText: true },
+  { heading: "createdBy", cell: ({ createdBy }) => createdBy, isFreeText: true },
 ];
 
 const parseNewName = expecting("must be a name", (text) => text || undefined);

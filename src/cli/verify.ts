@@ -9,7 +9,7 @@ import { isoMinutes, isoTime } from "../text/time.ts";
 import { command, flag, jsonFlag } from "./command.ts";
 import { digestText, withProgress } from "./data-file-command.ts";
 import { dataFile } from "./openings.ts";
-import { escapeInvisible, printJson, type Terminal } from "./terminal.ts";
+import { printJson, type Terminal } from "./terminal.ts";
 
 export const verify = command({
   usage: "verify",
@@ -109,5 +109,5 @@ function printCompared(
 }
 
 function listed(lines: readonly string[]): string {
-  return lines.map((line) => `  ${escapeInvisible(line)}\n`).join("");
+  return lines.map((line) => `  ${line}\n`).join("");
 }

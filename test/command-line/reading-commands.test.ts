@@ -29,7 +29,7 @@ describe("list", () => {
       expect.stringMatching(/^id +createdAt +name +tag +createdBy$/),
       // An empty tag, no tag, and control characters in a name.
       expect.stringMatching(/^7 +\S+Z +Moss, "soft" +"" +preset-access$/),
-      expect.stringMatching(/^-5 +\S+Z +Oak\\u\{1b\}\[31m red\\u\{a\}line\\u\{9b\}32m +preset-access$/),
+      expect.stringMatching(/^-5 +\S+Z +Oak\\u\{1b\}\[31m red\\u\{a\}line\\u\{9b\}32m +- +preset-access$/),
       expect.stringMatching(
         /^9007199254740993 +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z +Fern +indoor +preset-access$/,
       ),
