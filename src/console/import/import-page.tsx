@@ -12,14 +12,15 @@ import { Icon } from "../parts/icons.tsx";
 import { Link } from "../parts/link.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Panel } from "../parts/panel.tsx";
-import { PlantText } from "../parts/plant-text.tsx";
+import { PlantText, Tag } from "../parts/plant-text.tsx";
+import { TableHead } from "../parts/table.tsx";
 import { queryOf, withQuery } from "../query.ts";
-import { FilePreview } from "./file-preview.tsx";
 import type { ImportRun, ImportState } from "./import-run.ts";
 import { RefusedRows } from "./refused-rows.tsx";
 
 // The browser needs the URL until it starts to save the file.
 const urlLifetimeMs = minuteMs;
+const minuteSeconds = 60;
 /** What stands before the name of the file. */
 const titles: Readonly<Record<ImportState, string>> = {
   reading: "",
@@ -110,12 +111,12 @@ function FilePicker({ onChoose }: { readonly onChoose: (file: File) => void }) {
   );
 }
 
-/** The chosen file: its preview, and once it is imported, how far that is. */
+/** The chosen file: its preview, and once it is imported, what became of it. */
 function FileCard({ run }: { readonly run: ImportRun }) {
   const { imports } = useConsole();
-  const { state, canStart, isSending, report } = run;
+  const { state, canStart, isSending, report, error, share } = run;
   const isReady = state === "ready";
-  const hasEnded = !isSending && report.rows > 0;
+  const hasRows = report.rows > 0;
   const heading = useRef<HTMLHeadingElement>(null);
   const start = useRef<HTMLButtonElement>(null);
   // The button that was pressed is gone, and with it the focus.
@@ -133,16 +134,14 @@ function FileCard({ run }: { readonly run: ImportRun }) {
         {isSending && <Button onClick={() => run.stop()}>Stop</Button>}
       </div>
       {state === "reading" && <Skeleton lines={4} />}
-      <p class="note">
-        {describeProgress(run)}
-        <CreatedPlants run={run} />
+      <p class="note" role="status">
+        {describeFile(run)}
+        {hasRows && !isSending && <CreatedPlants run={run} />}
       </p>
-      {isReady ? <FilePreview run={run} /> : <Outcomes run={run} />}
-      <p class="visually-hidden" role="status">
-        {hasEnded &&
-          `${titles[state]}${report.created} created, ${report.replayed} already stored, ${report.refused} refused.`}
-      </p>
-      <ErrorNotice error={whyHalted(run)} />
+      {isReady && <Preview run={run} />}
+      {isSending && <progress aria-label="Progress" max={1} value={share} />}
+      {hasRows && <Tally report={report} />}
+      {error !== undefined && state !== "stopped" && <ErrorNotice error={describeHalt(run)} />}
       <div class="line">
         {canStart && (
           <Button ref={start} class="primary" onClick={() => run.start()}>
@@ -150,7 +149,7 @@ function FileCard({ run }: { readonly run: ImportRun }) {
           </Button>
         )}
         {isReady && <Button onClick={() => imports.forget()}>Choose another file</Button>}
-        {hasEnded && report.refused > 0 && (
+        {report.refused > 0 && !isSending && (
           <Button onClick={() => save(report.refusedFile(run.header))}>Download refused rows</Button>
         )}
       </div>
@@ -165,38 +164,55 @@ function FileCard({ run }: { readonly run: ImportRun }) {
   );
 }
 
-/** How many rows had which outcome, as numbers and as a bar. */
-function Outcomes({ run: { report, share, state } }: { readonly run: ImportRun }) {
-  const { rows, created, replayed, refused } = report;
-  const counts = { Created: created, "Already stored": replayed, Refused: refused };
-  // Before the first outcome there are no parts, and the bar has the style sheet's.
-  const percent = (count: number) => (rows === 0 ? undefined : `${(100 * count) / rows}%`);
-  if (rows === 0 && state !== "running" && state !== "waiting") return null;
+/** What the first part of the file contains, before anything is sent. */
+function Preview({ run: { firstPlants, preview, isPreviewComplete } }: { readonly run: ImportRun }) {
+  const checked = `${isPreviewComplete ? "" : "first "}${formatCount(preview.rows)}`;
   return (
     <>
-      <progress
-        aria-label="Progress"
-        class={refused > 0 ? "some-refused" : undefined}
-        style={{ "--created-end": percent(created), "--stored-end": percent(rows - refused) }}
-        max={1}
-        value={share}
-      />
-      <dl class="tally">
-        {Object.entries(counts).map(([name, count]) => (
-          <div key={name}>
-            <dt class={`swatch ${name.toLowerCase()}`}>{name}</dt>
-            <dd>{formatCount(count)}</dd>
-          </div>
-        ))}
-      </dl>
+      <table class="listed preview">
+        <caption class="visually-hidden">The first plants</caption>
+        <TableHead columns={["Id", "Name", "Tag"]} />
+        <tbody>
+          {firstPlants.map(({ id, name, tag }, position) => (
+            <tr key={position}>
+              <td class="exact">{String(id)}</td>
+              <td>
+                <PlantText text={name} />
+              </td>
+              <td>{tag !== undefined && <Tag tag={tag} />}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {preview.refused > 0 && (
+        <RefusedRows
+          report={preview}
+          title={`${formatCount(preview.refused)} of the ${checked} rows would be refused`}
+        />
+      )}
     </>
   );
 }
 
-/** Leads to what the import has created, once it has ended. */
-function CreatedPlants({ run: { startedAt, isSending, report } }: { readonly run: ImportRun }) {
+/** How many rows had which outcome. */
+function Tally({ report: { created, replayed, refused } }: Pick<ImportRun, "report">) {
+  const counts = { Created: created, "Already stored": replayed, Refused: refused };
+  return (
+    <dl class="tally">
+      {Object.entries(counts).map(([name, count]) => (
+        <div key={name}>
+          <dt class={`swatch ${name.toLowerCase()}`}>{name}</dt>
+          <dd>{formatCount(count)}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** Leads to what the import has created. */
+function CreatedPlants({ run: { startedAt, report } }: { readonly run: ImportRun }) {
   const { me } = useConsole().session;
-  if (isSending || report.created === 0) return null;
+  if (report.created === 0) return null;
   const href = withQuery("/plants", queryOf({ token: me.name, since: startedAt }));
   return (
     <>
@@ -206,25 +222,29 @@ function CreatedPlants({ run: { startedAt, isSending, report } }: { readonly run
   );
 }
 
-/** "CSV, 3 MB" of a chosen file, then how much of it is done, and in the end "30,000 rows in 4.6 s". */
-function describeProgress(run: ImportRun): string {
-  const { file, source, state, report, secondsLeft, seconds, isPreviewComplete, preview } = run;
-  const facts = source === undefined ? [] : [source];
-  if (report.rows > 0 && state !== "done")
-    facts.push(`${formatBytes(run.bytesDone)} of ${formatBytes(file.size)}`);
-  else facts.push(formatBytes(file.size));
+/** "CSV, 3 MB" of a chosen file, and in the end "CSV, 3 MB, 30,000 rows in 4.6 s." */
+function describeFile({
+  file,
+  source,
+  state,
+  isSending,
+  report,
+  seconds,
+  isPreviewComplete,
+  preview,
+}: ImportRun) {
+  const facts = [source, formatBytes(file.size)].filter((fact) => fact !== undefined);
   if (state === "ready" && isPreviewComplete) facts.push(formatPlural(preview.rows, "row"));
-  if (report.rows > 0) facts.push(formatPlural(report.rows, "row"));
-  if (run.isSending && secondsLeft !== undefined) facts.push(`about ${formatDuration(secondsLeft)} left`);
-  const took = seconds < 60 ? `${seconds.toFixed(1)} s` : formatDuration(seconds);
-  return facts.join(", ") + (state === "done" ? ` in ${took}.` : "");
+  // A screen reader would read the number of rows again and again while it grows.
+  if (report.rows === 0 || isSending) return facts.join(", ");
+  const took = seconds < minuteSeconds ? `${seconds.toFixed(1)} s` : formatDuration(seconds);
+  return `${[...facts, formatPlural(report.rows, "row")].join(", ")} in ${took}.`;
 }
 
-function whyHalted({ state, error, report }: ImportRun): string | undefined {
-  if (error === undefined || state === "stopped") return undefined;
+function describeHalt({ state, error, report }: ImportRun): string {
   if (state === "waiting") return `${describeError(error)} The import waits, and continues by itself.`;
   const stored = report.created + report.replayed;
-  if (state !== "failed" || stored === 0) return describeError(error);
+  if (stored === 0) return describeError(error);
   return `${describeError(error)} ${formatPlural(stored, "row")} of the file ${stored === 1 ? "is" : "are"} stored, and stored once if you import it again.`;
 }
 

@@ -64,8 +64,8 @@ export class ImportReport {
   }
 
   /** How the position of a row is counted: a JSON array may be on one line. */
-  get positionUnit(): "line" | "element" {
-    return this.format === "json" ? "element" : "line";
+  get positionUnit(): "Line" | "Element" {
+    return this.format === "json" ? "Element" : "Line";
   }
 
   /**

@@ -17,7 +17,7 @@ describe("the preview of a file", () => {
     const run = await chooseFile("rows.csv", `id,name\n1,a\n2\nx,c\n${"4,d\n".repeat(1500)}`);
     expect(run.state).toBe("ready");
     expect(run.source).toBe("CSV");
-    expect(run.firstRows).toMatchObject([{ line: 2 }, { line: 3 }, { line: 4 }]);
+    expect(run.firstPlants.map(({ id }) => id)).toEqual([1n, 4n, 4n]);
     expect(run.preview).toMatchObject({ rows: 1000, valid: 998, refused: 2 });
     expect(run.preview.groups).toMatchObject([
       { error: undefined, count: 1 },
@@ -29,7 +29,7 @@ describe("the preview of a file", () => {
   test("of a short file has all of it", async () => {
     const run = await chooseFile("rows.json", '[{"id":1,"name":"a"}]');
     expect(run.isPreviewComplete).toBe(true);
-    expect(run.bytesDone).toBe(0);
+    expect(run.share).toBe(0);
   });
 
   test("ends after 256 KiB", async () => {
@@ -39,7 +39,7 @@ describe("the preview of a file", () => {
 
   test("of a file that is broken says where, and has the rows before, which can be imported", async () => {
     const run = await chooseFile("rows.csv", 'id,name\n1,a\n2,5" pot\n');
-    expect(run.firstRows).toHaveLength(1);
+    expect(run.firstPlants).toHaveLength(1);
     expect(String(run.error)).toContain("The row that starts on line 3 has a quote inside a field");
     expect(run.canStart).toBe(true);
   });

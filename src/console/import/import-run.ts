@@ -1,5 +1,5 @@
 import { type Bytes, onOneLine } from "../../files/bytes.ts";
-import { checkRow } from "../../files/check-row.ts";
+import { type CheckedRow, checkRow } from "../../files/check-row.ts";
 import type { InputRow } from "../../files/input-row.ts";
 import type { LineOutcome } from "../../operator/responses.ts";
 import { backoffMs } from "../../retry/backoff.ts";
@@ -20,7 +20,7 @@ export type ImportState = "reading" | "ready" | "running" | "waiting" | "stopped
 const partRowsMax = 1000;
 // Larger parts are no faster, and take long on a slow network.
 const partBytesMax = 256 * 1024;
-const firstRowsListed = 3;
+const plantsListed = 3;
 const retryMsMin = 500;
 const retryMsMax = 8000;
 // A restart of the service, or an outage of a minute, does not end an import.
@@ -36,7 +36,7 @@ export class ImportRun extends Observable {
   readonly file: File;
   /** What a check of the first part has found. */
   readonly preview: ImportReport;
-  firstRows: readonly InputRow[] = [];
+  firstPlants: readonly NonNullable<CheckedRow["plant"]>[] = [];
   /** Whether the first part is all of the file. */
   isPreviewComplete = false;
   /** What became of the rows that were sent. */
@@ -60,8 +60,8 @@ export class ImportRun extends Observable {
   #unreadable: unknown;
   #abort = new AbortController();
   #isClosed = false;
-  /** When rows were last started to be sent, and how much was done then, in bytes and in seconds. */
-  #started = { ms: 0, bytes: 0, seconds: 0 };
+  /** When rows were last started to be sent, and for how long they had been before. */
+  #started = { ms: 0, seconds: 0 };
 
   constructor(file: File, api: OperatorApi, rowBytesMax: number) {
     super();
@@ -83,28 +83,18 @@ export class ImportRun extends Observable {
     return this.#opened?.reader.header;
   }
 
-  /** How much of the file is done. */
-  get bytesDone(): number {
-    const { from, to } = this.#partBytes;
-    return from + Math.round((to - from) * (1 - this.#part.length / Math.max(this.#partRows, 1)));
-  }
-
   /** The part of the file that is done, from 0 to 1. */
   get share(): number {
-    return this.state === "done" ? 1 : this.bytesDone / Math.max(this.file.size, 1);
+    if (this.state === "done") return 1;
+    const { from, to } = this.#partBytes;
+    const done = from + (to - from) * (1 - this.#part.length / Math.max(this.#partRows, 1));
+    return done / Math.max(this.file.size, 1);
   }
 
   /** For how long rows have been sent, without the time between a stop and its continuation. */
   get seconds(): number {
     const { ms, seconds } = this.#started;
     return this.isSending ? seconds + (performance.now() - ms) / 1000 : seconds;
-  }
-
-  /** The estimated time to the end; undefined until there is something to estimate it by. */
-  get secondsLeft(): number | undefined {
-    const seconds = this.seconds - this.#started.seconds;
-    const bytes = this.bytesDone - this.#started.bytes;
-    return bytes > 0 && seconds > 1 ? (seconds / bytes) * (this.file.size - this.bytesDone) : undefined;
   }
 
   /** Whether rows are being sent. */
@@ -121,7 +111,7 @@ export class ImportRun extends Observable {
   /** Sends the rows, or those that are left. */
   start(): void {
     if (!this.canStart) return;
-    this.#started = { ms: performance.now(), bytes: this.bytesDone, seconds: this.seconds };
+    this.#started = { ms: performance.now(), seconds: this.seconds };
     this.#abort = new AbortController();
     this.#enter("running");
     void this.#sendAll();
@@ -154,8 +144,9 @@ export class ImportRun extends Observable {
       this.preview.format = this.#opened.format;
       await this.#readPart(this.#opened.rows);
       if (this.#partRows === 0) throw new Error("The file has no rows.");
-      this.preview.add(this.#part, this.#sendable.map(outcomeOfCheck));
-      this.firstRows = this.#part.slice(0, firstRowsListed);
+      const checked = this.#sendable.map(checkRow);
+      this.preview.add(this.#part, checked.map(outcomeOfCheck));
+      this.firstPlants = checked.flatMap(({ plant }) => plant ?? []).slice(0, plantsListed);
       this.#enter("ready", this.#unreadable);
     } catch (reason) {
       this.#enter("failed", reason);
@@ -291,8 +282,7 @@ export class TabImport extends Observable {
   }
 }
 
-function outcomeOfCheck(row: InputRow): ReportedOutcome {
-  const checked = checkRow(row);
+function outcomeOfCheck(checked: CheckedRow): ReportedOutcome {
   if (checked.plant !== undefined) return "valid";
   const { kind, message, reason } = checked;
   const error = kind === undefined ? undefined : errorNumbers[kind];

@@ -1,4 +1,3 @@
-import { useState } from "preact/hooks";
 import { formatCount, formatPlural } from "../../text/counts.ts";
 import { PlantText } from "../parts/plant-text.tsx";
 import { TableHead } from "../parts/table.tsx";
@@ -21,11 +20,7 @@ export function RefusedRows({ report, title, isGrowing }: RefusedRowsProps) {
     <section aria-labelledby="refused-title">
       <h3 id="refused-title">{title}, by reason</h3>
       {sorted.map((group) => (
-        <Group
-          key={`${group.error} ${group.reason}`}
-          group={group}
-          unit={positionUnit === "line" ? "Line" : "Element"}
-        />
+        <Group key={`${group.error} ${group.reason}`} group={group} unit={positionUnit} />
       ))}
     </section>
   );
@@ -34,46 +29,37 @@ export function RefusedRows({ report, title, isGrowing }: RefusedRowsProps) {
 /** A reason, which opens the rows that were refused for it. */
 function Group({ group, unit }: { readonly group: RefusalGroup; readonly unit: string }) {
   const { error, reason, count, listed } = group;
-  const [isOpen, setIsOpen] = useState(false);
-  // Without values of their own, the messages would only repeat the reason.
-  const hasMessages = listed.some(({ message }) => message !== reason);
   return (
-    <details class="refusal-group" onToggle={(event) => setIsOpen(event.currentTarget.open)}>
+    <details class="refusal-group">
       <summary>
         <b class="swatch refused">{formatPlural(count, "row")}</b>{" "}
         <PlantText text={reason} charactersMax={messageCharactersMax} />{" "}
         {error !== undefined && <span class="note">error {error}</span>}
       </summary>
-      {isOpen && (
-        <>
-          {count > listed.length && (
-            <p class="note">The first {refusedListedMax} are listed here; the download has all of them.</p>
-          )}
-          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard */}
-          <section class="scroll-box" tabIndex={0} aria-label={reason}>
-            <table>
-              <TableHead columns={hasMessages ? [unit, "Message", "Row"] : [unit, "Row"]} />
-              <tbody>
-                {listed.map(({ position, message, excerpt }) => (
-                  <tr key={position}>
-                    <th scope="row">{formatCount(position)}</th>
-                    {hasMessages && (
-                      <td>
-                        <PlantText text={message} charactersMax={messageCharactersMax} />
-                      </td>
-                    )}
-                    <td>
-                      <code>
-                        <PlantText text={excerpt} empty="" />
-                      </code>
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </section>
-        </>
+      {count > listed.length && (
+        <p class="note">The first {refusedListedMax} are listed here; the download has all of them.</p>
       )}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard */}
+      <section class="scroll-box" tabIndex={0} aria-label={reason}>
+        <table>
+          <TableHead columns={[unit, "Message", "Row"]} />
+          <tbody>
+            {listed.map(({ position, message, excerpt }) => (
+              <tr key={position}>
+                <th scope="row">{formatCount(position)}</th>
+                <td>
+                  <PlantText text={message} charactersMax={messageCharactersMax} />
+                </td>
+                <td>
+                  <code>
+                    <PlantText text={excerpt} empty="" />
+                  </code>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
     </details>
   );
 }
