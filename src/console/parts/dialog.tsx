@@ -64,8 +64,8 @@ interface FormDialogProps extends Required<DialogProps> {
   /** Whether submitting the form destroys something. */
   readonly danger?: boolean;
   readonly formRef?: FormRef;
-  /** What it throws is shown as an error that belongs to no field. */
-  readonly onSubmit: () => Promise<void>;
+  /** Called with what is in the form. What it throws is shown as an error that belongs to no field. */
+  readonly onSubmit: (entered: FormData) => Promise<void>;
 }
 
 type FormRef = RefObject<HTMLFormElement | null>;
@@ -91,7 +91,8 @@ export function FormDialog(props: FormDialogProps) {
         onInput={clearError}
         onSubmit={(event) => {
           event.preventDefault();
-          void attempt(onSubmit);
+          const entered = new FormData(event.currentTarget);
+          void attempt(() => onSubmit(entered));
         }}
       >
         {children}

@@ -30,10 +30,6 @@ const overlaps = {
   "7d": "7 days",
 } as const;
 
-type CreationErrors = Partial<Record<"name" | "scopes", string>>;
-
-const empty = { name: "", chosen: ["plants:create"] as readonly Scope[], expiresIn: "" };
-
 interface DialogProps {
   /** Called once it is done. The secret of a new token is then shown in a dialog of its own. */
   readonly onDone: () => void;
@@ -46,26 +42,21 @@ interface TokenDialogProps extends DialogProps {
 
 export function CreateToken({ onDone, onClose }: DialogProps) {
   const { api, session } = useConsole();
-  const [wanted, setWanted] = useState(empty);
-  const { name, chosen, expiresIn } = wanted;
-  const [errors, setErrors] = useState<CreationErrors>({});
+  const [error, setError] = useState<{ readonly at: string; readonly message: string }>();
   const form = useRef<HTMLFormElement>(null);
 
-  const change = (changed: Partial<typeof empty>) => {
-    setWanted({ ...wanted, ...changed });
-    setErrors({});
-  };
-  const showError = (at: keyof CreationErrors, message: string): void => {
-    setErrors({ [at]: message });
+  const showError = (at: "name" | "scopes", message: string): void => {
+    setError({ at, message });
     focusField(form, at);
   };
-  const create = async (): Promise<void> => {
-    setErrors({});
-    if (chosen.length === 0) return showError("scopes", "Choose at least one scope.");
+  const create = async (entered: FormData): Promise<void> => {
+    setError(undefined);
+    const scopes = entered.getAll("scopes") as Scope[];
+    if (scopes.length === 0) return showError("scopes", "Choose at least one scope.");
+    const name = String(entered.get("name"));
+    const expiresIn = String(entered.get("expiresIn")) || undefined;
     try {
-      session.showSecret(
-        await api.post("/api/tokens", { name, scopes: chosen, expiresIn: expiresIn || undefined }),
-      );
+      session.showSecret(await api.post("/api/tokens", { name, scopes, expiresIn }));
       onDone();
     } catch (reason) {
       // The scopes and the lifetime were chosen from lists, so it is most likely the name.
@@ -85,37 +76,22 @@ export function CreateToken({ onDone, onClose }: DialogProps) {
         label="Name"
         name="name"
         hint="Who uses it, such as “greenhouse”. The name is stored with each plant that the token creates."
-        value={name}
-        error={errors.name}
-        onInput={(event) => change({ name: event.currentTarget.value })}
+        error={error?.at === "name" ? error.message : undefined}
       />
       <fieldset>
         <legend>Scopes</legend>
         {scopeList.map(([scope, description]) => (
           <label key={scope} class="check">
-            <input
-              type="checkbox"
-              name="scopes"
-              checked={chosen.includes(scope)}
-              onChange={(event) => {
-                const others = chosen.filter((other) => other !== scope);
-                change({ chosen: event.currentTarget.checked ? [...others, scope] : others });
-              }}
-            />
+            <input type="checkbox" name="scopes" value={scope} defaultChecked={scope === "plants:create"} />
             <span>
               <strong>{scope}</strong>
               <span class="note">{description}</span>
             </span>
           </label>
         ))}
-        <FieldError error={errors.scopes} />
+        <FieldError error={error?.at === "scopes" ? error.message : undefined} />
       </fieldset>
-      <Select
-        label="Expires"
-        options={lifetimesUntil(session.me.tokensExpireBy)}
-        value={expiresIn}
-        onChange={(lifetime) => change({ expiresIn: lifetime })}
-      />
+      <Select label="Expires" name="expiresIn" options={lifetimesUntil(session.me.tokensExpireBy)} value="" />
     </FormDialog>
   );
 }
@@ -131,8 +107,8 @@ function lifetimesUntil(latest: string | undefined): readonly Option[] {
 
 export function RotateToken({ token, onDone, onClose }: TokenDialogProps) {
   const { api, session } = useConsole();
-  const [overlap, setOverlap] = useState("1h");
-  const rotate = async (): Promise<void> => {
+  const rotate = async (entered: FormData): Promise<void> => {
+    const overlap = String(entered.get("overlap"));
     session.showSecret(await api.post("/api/tokens/{id}/rotate", { id: token.id, overlap }));
     onDone();
   };
@@ -144,9 +120,9 @@ export function RotateToken({ token, onDone, onClose }: TokenDialogProps) {
       </p>
       <Select
         label="The old secret stays valid for"
+        name="overlap"
         options={Object.entries(overlaps)}
-        value={overlap}
-        onChange={setOverlap}
+        value="1h"
       />
     </FormDialog>
   );

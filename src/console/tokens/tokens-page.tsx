@@ -9,8 +9,7 @@ import { Icon } from "../parts/icons.tsx";
 import { Link } from "../parts/link.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { CreateToken, RevokeToken, RotateToken } from "./token-dialogs.tsx";
-import { endedRows, liveRows } from "./token-rows.ts";
-import { TokenTable } from "./token-table.tsx";
+import { endedRows, liveRows, TokenTable } from "./token-table.tsx";
 
 type OpenDialog =
   | { readonly kind: "create" }
