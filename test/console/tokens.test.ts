@@ -90,9 +90,7 @@ describe("a token", () => {
     await page.getByRole("button", { name: "I have saved it" }).click();
     const old = page.locator(`tr:has-text("${name}") + tr.old`);
     await old.waitFor();
-    expect(await old.locator("th").innerText()).toMatch(
-      /old secret, valid until \d+ \w+, \d\d:\d\d\n[0-9a-f]{8}$/,
-    );
+    expect(await old.locator("th").innerText()).toMatch(/old secret\n[0-9a-f]{8}$/);
     expect(await old.locator("code").textContent()).toBe(rotated.token.id);
     expect(await old.getByRole("button").allTextContents()).toEqual([`Revoke the old secret of ${name}`]);
     await confirm(page, `Revoke the old secret of ${name}`);

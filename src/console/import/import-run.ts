@@ -52,9 +52,8 @@ export class ImportRun extends Observable {
   #opened: PlantFile | undefined;
   /** The rows that have been read and have no outcome yet. */
   #part: InputRow[] = [];
-  #partRows = 0;
   /** How much of the file was read before the part, and with it. */
-  #partBytes = { from: 0, to: 0 };
+  #bytesDone = 0;
   #bytesRead = 0;
   /** Why nothing after the part can be read. */
   #unreadable: unknown;
@@ -85,10 +84,7 @@ export class ImportRun extends Observable {
 
   /** The part of the file that is done, from 0 to 1. */
   get share(): number {
-    if (this.state === "done") return 1;
-    const { from, to } = this.#partBytes;
-    const done = from + (to - from) * (1 - this.#part.length / Math.max(this.#partRows, 1));
-    return done / Math.max(this.file.size, 1);
+    return this.state === "done" ? 1 : this.#bytesDone / Math.max(this.file.size, 1);
   }
 
   /** For how long rows have been sent, without the time between a stop and its continuation. */
@@ -142,8 +138,8 @@ export class ImportRun extends Observable {
       });
       this.report.format = this.#opened.format;
       this.preview.format = this.#opened.format;
-      await this.#readPart(this.#opened.rows);
-      if (this.#partRows === 0) throw new Error("The file has no rows.");
+      const hasRows = await this.#readPart(this.#opened.rows);
+      if (!hasRows) throw new Error("The file has no rows.");
       const checked = this.#sendable.map(checkRow);
       this.preview.add(this.#part, checked.map(outcomeOfCheck));
       this.firstPlants = checked.flatMap(({ plant }) => plant ?? []).slice(0, plantsListed);
@@ -176,6 +172,7 @@ export class ImportRun extends Observable {
   async #readPart(rows: PlantFile["rows"] | undefined): Promise<boolean> {
     this.#abort.signal.throwIfAborted();
     if (this.#part.length > 0) return true;
+    if (this.report.rows > 0) this.#bytesDone = this.#bytesRead;
     try {
       for (let bytes = 0; bytes < partBytesMax && this.#part.length < partRowsMax; ) {
         const row = (await rows?.next())?.value;
@@ -189,10 +186,9 @@ export class ImportRun extends Observable {
     } catch (error) {
       this.#unreadable = error;
     }
-    this.#partRows = this.#part.length;
-    this.#partBytes = { from: this.#partBytes.to, to: this.#bytesRead };
-    if (this.#partRows === 0 && this.#unreadable !== undefined) throw this.#unreadable;
-    return this.#partRows > 0;
+    const hasRows = this.#part.length > 0;
+    if (!hasRows && this.#unreadable !== undefined) throw this.#unreadable;
+    return hasRows;
   }
 
   /** The rows of the part that can be sent. */
@@ -241,6 +237,7 @@ export class ImportRun extends Observable {
         if (this.#abort.signal.aborted || !isRetryableApiError(reason) || isOver) throw reason;
         this.#enter("waiting", reason);
         await sleep(backoffMs(attempt, retryMsMin, retryMsMax), this.#abort.signal);
+        this.#abort.signal.throwIfAborted();
       }
     }
   }
@@ -294,16 +291,8 @@ function lineOf({ json }: InputRow): (Bytes | string)[] {
   return [onOneLine(json), "\n"];
 }
 
-function sleep(delayMs: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener("abort", stop);
-      resolve();
-    }, delayMs);
-    signal.addEventListener("abort", stop, { once: true });
-  });
+/** Ends early if the signal is aborted. */
+function sleep(delayMs: number, signal: AbortSignal): Promise<unknown> {
+  const ended = AbortSignal.any([signal, AbortSignal.timeout(delayMs)]);
+  return new Promise((resolve) => ended.addEventListener("abort", resolve));
 }

@@ -1,4 +1,3 @@
-import { useRef, useState } from "preact/hooks";
 import type { BackupJson, BackupsJson } from "../../operator/responses.ts";
 import { formatBytes } from "../../text/sizes.ts";
 import { useConsole } from "../console.ts";
@@ -19,20 +18,13 @@ export function Backups({ lastAt }: BackupsProps) {
   const { api } = useConsole();
   const { value: listed, error: loadError, isLoading, reload } = useLive("/api/backups", {});
   const { isBusy: isStarting, error, attempt } = useAttempt();
-  const latest = useRef(listed);
-  latest.current = listed;
-  // The list from before a backup was started, which does not have it yet.
-  const [outdated, setOutdated] = useState<BackupsJson>();
   const isRunning = listed?.isRunning === true;
-  const isBusy = isStarting || isRunning || (listed !== undefined && listed === outdated);
+  const isBusy = isStarting || isRunning;
   const isElsewhere = listed?.isRunning === false && !listed.backups.some(({ at }) => at === lastAt);
   // While a backup is made, the status is about that one.
   const needsAttention = !isRunning && (listed?.last?.problem ?? listed?.last?.warning) !== undefined;
   const backUp = async (): Promise<void> => {
-    await attempt(async () => {
-      await api.post("/api/backups", {});
-      setOutdated(latest.current);
-    });
+    await attempt(() => api.post("/api/backups", {}));
     reload();
   };
   const save = (name: string) =>

@@ -1,6 +1,5 @@
 import type { ComponentChildren } from "preact";
 import type { TokenJson } from "../../operator/responses.ts";
-import { formatMinute } from "../format.ts";
 import { Button } from "../parts/controls.tsx";
 import { Link } from "../parts/link.tsx";
 import { TableHead } from "../parts/table.tsx";
@@ -45,7 +44,15 @@ function Row({ row: { token, isOld }, onAction }: RowProps) {
     <tr class={isOld ? "old" : token.state}>
       <th scope="row">
         <TwoLines>
-          {isOld ? <OldSecret token={token} /> : <Name token={token} />}
+          {isOld ? (
+            // It has the name of its successor, which stands above it.
+            <span>
+              <span class="visually-hidden">{token.name}: </span>
+              old secret
+            </span>
+          ) : (
+            <Link href={withQuery("/plants", queryOf({ token: token.name }))}>{token.name}</Link>
+          )}
           <span class="identity">
             <code class="note">{token.id}</code>
             {/* An old secret has the scopes of its successor, which stands above it. */}
@@ -97,35 +104,13 @@ function Row({ row: { token, isOld }, onAction }: RowProps) {
   );
 }
 
-interface TokenProps {
-  readonly token: TokenJson;
-}
-
-function Name({ token: { name } }: TokenProps) {
-  return (
-    <Link href={withQuery("/plants", queryOf({ token: name }))} title={`Show the plants of ${name}`}>
-      {name}
-    </Link>
-  );
-}
-
-/** It has the name of its successor, which stands above it. */
-function OldSecret({ token: { name, expiresAt } }: TokenProps) {
-  return (
-    <span>
-      <span class="visually-hidden">{name}: </span>
-      old secret{expiresAt !== undefined && `, valid until ${formatMinute(expiresAt)}`}
-    </span>
-  );
-}
-
 /** One line over the other. */
 function TwoLines({ children }: { readonly children: ComponentChildren }) {
   return <span class="two-lines">{children}</span>;
 }
 
 /** When the token expires, or when it stopped working. */
-function Expiry({ token: { state, expiresAt, revokedAt } }: TokenProps) {
+function Expiry({ token: { state, expiresAt, revokedAt } }: Pick<TokenRow, "token">) {
   if (state === "revoked" && revokedAt !== undefined) return <RelativeTime at={revokedAt} />;
   if (expiresAt === undefined) return "never expires";
   if (state === "expired") return <RelativeTime at={expiresAt} />;
@@ -140,12 +125,9 @@ function Expiry({ token: { state, expiresAt, revokedAt } }: TokenProps) {
 export function liveRows(oldestFirst: readonly TokenJson[]): readonly TokenRow[] {
   const live = oldestFirst.filter(({ state }) => state === "live");
   // A name has several live tokens only after a rotation; the newest of them is the successor.
-  const secretsByName = Map.groupBy(live.toReversed(), ({ name }) => name);
-  const names = new Set(live.map(({ name }) => name));
-  return [...names].flatMap((name) => {
-    const newestFirst = secretsByName.get(name) ?? [];
-    return newestFirst.map((token, position) => ({ token, isOld: position > 0 }));
-  });
+  return [...Map.groupBy(live, ({ name }) => name).values()].flatMap((secrets) =>
+    secrets.toReversed().map((token, position) => ({ token, isOld: position > 0 })),
+  );
 }
 
 /** Those that have expired or were revoked. They stay, because plants refer to them. */
