@@ -3,9 +3,18 @@ import { useEffect, useId, useState } from "preact/hooks";
 import { Icon } from "./icons.tsx";
 
 /** A button that does not submit a form, unless its type says so. */
-export function Button({ class: name = "quiet", children, ...rest }: ButtonHTMLAttributes) {
+export function Button({ class: name = "quiet", children, onClick, ...rest }: ButtonHTMLAttributes) {
   return (
-    <button type="button" class={name} {...rest}>
+    <button
+      type="button"
+      class={name}
+      {...rest}
+      onClick={(event) => {
+        // In Safari, what is clicked does not get the focus, and so a dialog could not return it.
+        event.currentTarget.focus();
+        onClick?.(event);
+      }}
+    >
       {children}
     </button>
   );

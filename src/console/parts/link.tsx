@@ -11,8 +11,8 @@ export function Link({ href, children, ...rest }: AnchorHTMLAttributes & { reado
       onClick={(event) => {
         if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
         event.preventDefault();
-        // A clickable row has the same link.
-        event.stopPropagation();
+        // In Safari, what is clicked does not get the focus.
+        event.currentTarget.focus();
         router.navigate(href);
       }}
     >

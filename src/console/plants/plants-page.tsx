@@ -89,7 +89,7 @@ export function PlantsPage() {
           onChange={(order) => change({ order })}
         />
       </FilterForm>
-      <div class="stack list">
+      <div class="list">
         {/* It has no height, so that nothing moves when the button appears. */}
         <div class="pill-slot" role="status">
           {list.hasNew && (
@@ -107,7 +107,7 @@ export function PlantsPage() {
         </div>
         {searchedId !== undefined && (
           <Link class="card line id-link" href={`/plants/${searchedId}${search}`}>
-            Open the plant with the id {searchedId} <span class="note">Enter opens it</span>
+            Open the plant with the id {searchedId}
           </Link>
         )}
         <Listed list={list} selectedId={selectedId} />
@@ -119,7 +119,7 @@ export function PlantsPage() {
 
 /** The table, or why there is none. */
 function Listed({ list, selectedId }: Pick<PlantTableProps, "list" | "selectedId">) {
-  const { search, clear } = useFilter();
+  const { filter, search, clear } = useFilter();
   const { plants, state, error } = list;
   if (state === "failed" && isRefusal(error, "wrong-parameter"))
     return (
@@ -131,7 +131,7 @@ function Listed({ list, selectedId }: Pick<PlantTableProps, "list" | "selectedId
     return <PlantTable list={list} selectedId={selectedId} search={search} />;
   if (search === "") return <FirstPlant />;
   return (
-    <NothingListed title="No plants match" onClear={clear}>
+    <NothingListed title={idIn(filter["name"]) ? "No names match" : "No plants match"} onClear={clear}>
       The search finds any part of a name, ignoring case. Tag and sender must match exactly.
     </NothingListed>
   );
