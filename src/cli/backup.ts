@@ -7,16 +7,12 @@ import { whyUnrecorded } from "../storage/sqlite/data-file/last-backup.ts";
 import { misuse } from "../system/problem.ts";
 import { countFrom } from "../text/parsers.ts";
 import { command, flag, jsonFlag } from "./command.ts";
-import {
-  presentCopiedFile,
-  summaryOf,
-  warnIfChanged,
-  warnIfUnrecorded,
-  withProgress,
-} from "./data-file-command.ts";
+import { reportCopy, withProgress } from "./data-file-command.ts";
 import { orCannotBeWritten } from "./file-problem.ts";
 import { dataFile } from "./openings.ts";
-import { printJson, type Terminal, warn } from "./terminal.ts";
+import { type Terminal, warn } from "./terminal.ts";
+
+const done = "Backed up and checked";
 
 export const backup = command({
   usage: "backup FILE|DIR|-",
@@ -48,14 +44,8 @@ export const backup = command({
           ? new BackupFolder(from, to).backUp(Date.now(), { keep, onStep })
           : backUpToFile(from, to, onStep),
     });
-    warnIfUnrecorded(unrecorded, terminal);
-    if (json) {
-      printJson(terminal, { ...presentCopiedFile(made), removed });
-    } else {
-      terminal.note(summaryOf("Backed up and checked", made));
-      for (const path of removed) terminal.note(`Removed ${path}.\n`);
-    }
-    warnIfChanged(from, made, terminal);
+    reportCopy(terminal, { from, done, copied: made, unrecorded, json: json ? { removed } : undefined });
+    if (!json) for (const path of removed) terminal.note(`Removed ${path}.\n`);
     if (larger !== undefined)
       warn(
         terminal,
@@ -74,13 +64,13 @@ async function backUpToFile(from: string, to: string, onStep: OnStep): Promise<C
 async function backUpToOutput(from: string, terminal: Terminal): Promise<number> {
   if (terminal.outIsTerminal) throw misuse("Standard output is a terminal; redirect it to a file or a pipe.");
   const atMs = Date.now();
-  const done = await withProgress(terminal, {
+  const copied = await withProgress(terminal, {
     file: from,
     ifInterrupted: "What was written is no complete backup.",
     run: (onStep) => streamBackup(from, terminal.outWithBackpressure, onStep),
   });
-  warnIfUnrecorded(whyUnrecorded(from, { atMs, ...done }), terminal);
-  terminal.note(summaryOf("Backed up and checked", { ...done, path: "standard output" }));
-  warnIfChanged(from, done, terminal);
-  return isAsStored(done) ? 0 : 1;
+  const unrecorded = whyUnrecorded(from, { atMs, ...copied });
+  const path = "standard output";
+  reportCopy(terminal, { from, done, copied: { ...copied, path }, unrecorded, json: undefined });
+  return isAsStored(copied) ? 0 : 1;
 }

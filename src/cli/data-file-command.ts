@@ -6,7 +6,7 @@ import { formatPlural } from "../text/counts.ts";
 import { formatBytes } from "../text/sizes.ts";
 import { capitalized } from "../text/words.ts";
 import { progressOfStep, showProgress } from "./progress.ts";
-import { type Terminal, warn } from "./terminal.ts";
+import { printJson, type Terminal, warn } from "./terminal.ts";
 
 /** A long task on data files, for whoever waits for it. */
 interface Task<Result> {
@@ -34,43 +34,41 @@ export async function withProgress<Result>(
   });
 }
 
-/** What was copied, for people. */
-export function summaryOf(verb: string, { path, bytes, plants, sha256, ...digest }: BackupFile): string {
-  const done = `${verb} ${formatPlural(plants, "plant")}: ${path}, ${formatBytes(bytes)}.`;
-  return `${done}\nSHA-256 ${sha256}\n${digestText(digest)}`;
+/** What was copied from where, and what came of it. */
+interface CopyReport {
+  readonly from: string;
+  /** What was done, such as `Backed up and checked`. */
+  readonly done: string;
+  readonly copied: BackupFile;
+  /** Why the record of the last backup is not up to date; undefined if it is. */
+  readonly unrecorded: string | undefined;
+  /** What else --json prints; undefined without it. */
+  readonly json: object | undefined;
 }
 
-/** A copy of a data file, as --json prints it. */
-export function presentCopiedFile(copied: BackupFile) {
+/** Reports a copy of a data file, and warns of what is wrong with its source: the copy is the same. */
+export function reportCopy(terminal: Terminal, { from, done, copied, unrecorded, json }: CopyReport): void {
   const { path, bytes, plants, sha256, coveredPlants, digest, matchedPlants, changedBlocks } = copied;
-  return { path, bytes, plants, sha256, coveredPlants, digest, matchedPlants, changedBlocks };
+  const presented = { path, bytes, plants, sha256, coveredPlants, digest, matchedPlants, changedBlocks };
+  if (json !== undefined) printJson(terminal, { ...presented, ...json });
+  else
+    terminal.note(
+      `${done} ${formatPlural(plants, "plant")}: ${path}, ${formatBytes(bytes)}.\nSHA-256 ${sha256}\n${digestText(copied)}`,
+    );
+  if (unrecorded !== undefined) warn(terminal, `This backup could not be recorded: ${unrecorded}.`);
+  if (copied.problems.length > 0)
+    warn(
+      terminal,
+      `${from} is not as plant-store stores plants, and so is the copy: ${copied.problems.join("; ")}.`,
+    );
+  if (changedBlocks.length > 0)
+    warn(
+      terminal,
+      `Plants in ${from} were changed after they were stored, in ${describeEachBlock(changedBlocks).join(", ")}. The copy has them as they are now; an older backup may have them as they were: compare them with verify --against.`,
+    );
 }
 
 /** A line with the digest of a store; empty before the first block is full. */
 export function digestText({ coveredPlants, digest }: StoreDigest): string {
   return digest === null ? "" : `Digest of the first ${formatPlural(coveredPlants, "plant")}: ${digest}\n`;
-}
-
-/** A warning: the copy is complete and the same as its source, but the source is not as it was stored. */
-export function warnIfChanged(
-  from: string,
-  { changedBlocks, problems }: Pick<BackupFile, "changedBlocks" | "problems">,
-  terminal: Terminal,
-): void {
-  if (problems.length > 0)
-    warn(
-      terminal,
-      `${from} is not as plant-store stores plants, and so is the copy: ${problems.join("; ")}.`,
-    );
-  if (changedBlocks.length === 0) return;
-  const blocks = describeEachBlock(changedBlocks).join(", ");
-  warn(
-    terminal,
-    `Plants in ${from} were changed after they were stored, in ${blocks}. The copy has them as they are now; an older backup may have them as they were: compare them with verify --against.`,
-  );
-}
-
-/** A warning: what was made is good, but the record of the last backup is not up to date. */
-export function warnIfUnrecorded(reason: string | undefined, terminal: Terminal): void {
-  if (reason !== undefined) warn(terminal, `This backup could not be recorded: ${reason}.`);
 }

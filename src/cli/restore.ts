@@ -7,15 +7,9 @@ import { realDataFile } from "../storage/sqlite/data-file/data-file-path.ts";
 import { formatCount, formatPlural } from "../text/counts.ts";
 import { shellQuoted } from "../text/shell.ts";
 import { command, jsonFlag, switchFlag } from "./command.ts";
-import {
-  presentCopiedFile,
-  summaryOf,
-  warnIfChanged,
-  warnIfUnrecorded,
-  withProgress,
-} from "./data-file-command.ts";
+import { reportCopy, withProgress } from "./data-file-command.ts";
 import { dataFile } from "./openings.ts";
-import { printJson, warn } from "./terminal.ts";
+import { warn } from "./terminal.ts";
 
 export const restore = command({
   usage: "restore FILE",
@@ -31,26 +25,22 @@ export const restore = command({
   argument: String,
   opens: dataFile("pg_restore"),
   async run({ flags: { replace, json }, argument: from, opened: { path: to } }, terminal) {
-    const done = await withProgress(terminal, {
+    const restored = await withProgress(terminal, {
       file: from,
       ifInterrupted: "It is not restored.",
       run: (onStep) =>
         restoreDataFile(from, to, { replace, warn: (sentence) => warn(terminal, sentence), onStep }),
     });
-    warnIfUnrecorded(done.unrecorded, terminal);
-    if (json) {
-      const { hasChecksum: checksummed, before } = done;
-      printJson(terminal, { ...presentCopiedFile(done), checksummed, before });
-    } else {
-      terminal.note(summaryOf(done.hasChecksum ? "Restored and checked" : "Restored", done));
-      if (done.before !== null) terminal.note(beforeText(done.before, to));
-    }
-    if (!done.hasChecksum)
+    const { hasChecksum, before, unrecorded, plants, matchedPlants } = restored;
+    const done = hasChecksum ? "Restored and checked" : "Restored";
+    const more = json ? { checksummed: hasChecksum, before } : undefined;
+    reportCopy(terminal, { from, done, copied: restored, unrecorded, json: more });
+    if (before !== null && !json) terminal.note(beforeText(before, to));
+    if (!hasChecksum)
       warn(
         terminal,
-        `${checksumFile(from)} is missing, so the content of ${from} was checked only by its digests: ${formatCount(done.matchedPlants)} of ${formatPlural(done.plants, "plant")} match one. To check all of it, put that file beside the backup and restore again.`,
+        `${checksumFile(from)} is missing, so the content of ${from} was checked only by its digests: ${formatCount(matchedPlants)} of ${formatPlural(plants, "plant")} match one. To check all of it, put that file beside the backup and restore again.`,
       );
-    warnIfChanged(from, done, terminal);
     return 0;
   },
 });

@@ -83,7 +83,7 @@ describe("a backup without its checksum", () => {
       changedBlocks: [0],
     });
     const quiet = await restore(backup, folder.newPath(), "--quiet");
-    expect(quiet.err).toStartWith(`plant-store: ${backup}.sha256 is missing`);
+    expect(quiet.err).toContain(`plant-store: ${backup}.sha256 is missing`);
   });
 });
 
