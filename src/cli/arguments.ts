@@ -55,8 +55,9 @@ function readArgument(positionals: readonly string[], { argument, usage }: Comma
   if (unexpected !== undefined) throw misuse(`Unexpected argument "${withoutPassword(unexpected)}".`);
   if (argument === undefined) return undefined;
   const [text = ""] = positionals;
-  if (text === "") throw misuse(`Usage: plant-store ${usage}.`);
-  return parseArgument(usage.split(" ").at(-1) ?? "", text, argument);
+  const name = usage.split(" ").at(-1) ?? "";
+  if (text === "") throw misuse(`${name} is needed.`);
+  return parseArgument(name, text, argument);
 }
 
 /** The name and the value of a flag. Unless `=` attaches the value, it is taken from the rest of the arguments. */

@@ -23,11 +23,13 @@ export async function withProgress<Result>(
 ): Promise<Result> {
   let step: Step = { doing: "opening", unit: "bytes", done: () => 0, total: () => 0 };
   const progress = () => progressOfStep(`${capitalized(step.doing)} ${file}`, step);
-  terminal.ifInterrupted(() =>
+  terminal.ifInterrupted(() => {
+    const { outcome } = progress();
+    const amount = outcome === "" ? "" : `, after ${outcome}`;
     terminal.err(
-      `Interrupted while ${step.doing} ${file}, after ${progress().outcome}. ${ifInterrupted} Run this again; it starts from the beginning.\n`,
-    ),
-  );
+      `Interrupted while ${step.doing} ${file}${amount}. ${ifInterrupted} Run this again; it starts from the beginning.\n`,
+    );
+  });
   using _line = showProgress(terminal, progress);
   return await run((next) => {
     step = next;

@@ -1,7 +1,7 @@
 import type { Step } from "../plants/plant-backups.ts";
 import { formatPlural, shareOf } from "../text/counts.ts";
 import { formatBytes } from "../text/sizes.ts";
-import { cutToColumns, escapeInvisible, type Terminal } from "./terminal.ts";
+import { columnsOf, cutToColumns, escapeInvisible, type Terminal } from "./terminal.ts";
 
 /** How far a long command is. */
 export interface Progress {
@@ -18,7 +18,7 @@ const redrawMs = 100;
 const firstDrawnMs = 500;
 // Before that, a guess of the time left says little.
 const guessedAfterMs = 1000;
-const whatColumnsMax = 32;
+const whatColumnsMin = 12;
 
 /** Shows how far a command is, on a terminal only. The command must let timers run: a loop that never waits draws nothing. */
 export function showProgress(terminal: Terminal, progress: () => Progress): Disposable {
@@ -45,8 +45,9 @@ export function showProgress(terminal: Terminal, progress: () => Progress): Disp
 
 /** The progress of a task from its current step. */
 export function progressOfStep(what: string, { unit, done, total }: Step): Progress {
-  const amount = unit === "plants" ? formatPlural(done(), "plant") : formatBytes(done());
-  return { what, share: shareOf(done(), total()), outcome: amount };
+  const count = done();
+  const amount = unit === "plants" ? formatPlural(count, "plant") : formatBytes(count);
+  return { what, share: shareOf(count, total()), outcome: count === 0 ? "" : amount };
 }
 
 /**
@@ -58,12 +59,14 @@ export function formatProgress(
   elapsedMs: number,
   columns: number,
 ): string {
-  const parts = [cutToColumns(escapeInvisible(what), whatColumnsMax)];
+  const parts: string[] = [];
   if (share !== undefined) parts.push(`${Math.floor(share * 100)} %`);
   if (share && elapsedMs >= guessedAfterMs)
     parts.push(`${clockTime((elapsedMs * (1 - share)) / share)} left`);
   if (outcome !== "") parts.push(outcome);
-  return cutToColumns(parts.join("  "), columns - 1);
+  const rest = parts.map((part) => `  ${part}`).join("");
+  const room = Math.max(whatColumnsMin, columns - 1 - columnsOf(rest));
+  return cutToColumns(cutToColumns(escapeInvisible(what), room) + rest, columns - 1);
 }
 
 /** 83,000 ms as 1:23. */

@@ -29,7 +29,7 @@ describe("a command that is misused", () => {
     ["list x", 'Unexpected argument "x". See plant-store list --help.'],
     ["list --port 3000", "Unknown flag --port. See plant-store list --help."],
     ["backup a.db b.db", 'Unexpected argument "b.db". See plant-store backup --help.'],
-    ["show", "Usage: plant-store show ID. See plant-store show --help."],
+    ["show", "ID is needed. See plant-store show --help."],
     ["show 1.5", 'ID must be an integer, but is "1.5"'],
     [
       "show 9223372036854775808",
@@ -41,7 +41,7 @@ describe("a command that is misused", () => {
     ["token create --name=", '--name must be a name, but is "".'],
     ["token create --name x --scope all", '"all"'],
     ["token create --name x --expires -1d", "--expires must be"],
-    ["token revoke", "Usage: plant-store token revoke NAME|ID"],
+    ["token revoke", "NAME|ID is needed."],
     ["token revoke nobody --database FILE", "Run this where the service runs, or name it with --database", 1],
     ["token list --database FILE", "There is no data file at", 1],
     ["audit --limit 0", "--limit must be"],
