@@ -7,32 +7,21 @@ import { formatRate } from "../format.ts";
 import { Link } from "../parts/link.tsx";
 import { RelativeTime } from "../parts/time.tsx";
 import { refusalsHref } from "../refused/refusal-filter.ts";
-import { type ChartRange, sum } from "./chart-data.ts";
 import { describeDiskForecast } from "./disk-forecast.ts";
 
-interface KeyNumbersProps {
-  readonly overview: OverviewJson;
-  /** The longest range of minutes. */
-  readonly recent: ChartRange | undefined;
-}
-
 /** What the service has stored, how fast, and what it needs. */
-export function KeyNumbers({ overview, recent }: KeyNumbersProps) {
+export function KeyNumbers({ overview }: { readonly overview: OverviewJson }) {
   const { total, ratePerSecond, refused } = overview;
   const { diskFreeBytes, lastBackupAt } = overview.store;
   const { session } = useConsole();
   const sinceStart = `${formatCount(refused.sinceStart)} since the start`;
   return (
     <div class="card key-numbers">
-      <KeyNumber
-        title="Plants stored"
-        value={total && formatCount(total)}
-        note={recent && `+${formatCount(sum(recent.creates))} in ${recent.label}`}
-      />
+      <KeyNumber title="Plants stored" value={total && formatCount(total)} />
       <KeyNumber
         title="Created per second"
         value={ratePerSecond === undefined ? undefined : formatRate(ratePerSecond)}
-        note={recent && `peak ${formatRate(peakRate(recent, ratePerSecond))} in ${recent.label}`}
+        note="in the last minute"
       />
       <KeyNumber
         title="Refused per minute"
@@ -55,13 +44,6 @@ export function KeyNumbers({ overview, recent }: KeyNumbersProps) {
       )}
     </div>
   );
-}
-
-const minuteSeconds = 60;
-
-/** The highest rate of a minute. That of the last 60 seconds may be above those of both clock minutes that they overlap. */
-function peakRate({ creates }: ChartRange, ratePerSecond = 0): number {
-  return Math.max(ratePerSecond, Math.max(...creates) / minuteSeconds);
 }
 
 interface KeyNumberProps {

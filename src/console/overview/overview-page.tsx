@@ -7,6 +7,7 @@ import { Link } from "../parts/link.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Panel } from "../parts/panel.tsx";
 import { PlantText, Tag } from "../parts/plant-text.tsx";
+import { TableHead } from "../parts/table.tsx";
 import { ShortTime } from "../parts/time.tsx";
 import { AddPlantButton } from "../plants/add-plant.tsx";
 import { chartRanges } from "./chart-data.ts";
@@ -66,7 +67,7 @@ function Figures({ overview }: OverviewProps) {
     );
   return (
     <>
-      <KeyNumbers overview={overview} recent={ranges.findLast(({ unit }) => unit === "minute")} />
+      <KeyNumbers overview={overview} />
       <Panel
         id="chart-title"
         title={`Plants per ${shown?.unit ?? "minute"}`}
@@ -98,8 +99,8 @@ function Figures({ overview }: OverviewProps) {
 /** The newest plants, live, unless someone points at them. */
 function LatestPlants() {
   const { value: newest } = useLive("/api/plants", { limit: String(plantsListed) });
-  const list = useRef<HTMLUListElement>(null);
-  const plants = useUnlessRead(newest, list)?.plants;
+  const table = useRef<HTMLTableElement>(null);
+  const plants = useUnlessRead(newest, table)?.plants;
   return (
     <Panel
       id="latest-title"
@@ -107,17 +108,24 @@ function LatestPlants() {
       loading={plants === undefined}
       aside={<Link href="/plants">See all</Link>}
     >
-      <ul class="latest" ref={list}>
-        {plants?.map((plant) => (
-          <li key={plant.id}>
-            <Link href={`/plants/${plant.id}`}>
-              <PlantText text={plant.name} empty="(empty name)" />
-            </Link>
-            <span>{plant.tag !== undefined && <Tag tag={plant.tag} />}</span>
-            <ShortTime at={plant.createdAt} />
-          </li>
-        ))}
-      </ul>
+      <table class="listed latest wrap" aria-labelledby="latest-title" ref={table}>
+        <TableHead columns={["Plant", "Tag", "Created"]} />
+        <tbody>
+          {plants?.map(({ id, name, tag, createdAt }) => (
+            <tr key={id}>
+              <th scope="row">
+                <Link href={`/plants/${id}`}>
+                  <PlantText text={name} empty="(empty name)" />
+                </Link>
+              </th>
+              <td>{tag !== undefined && <Tag tag={tag} />}</td>
+              <td>
+                <ShortTime at={createdAt} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
     </Panel>
   );
 }
