@@ -56,7 +56,6 @@ type Task = (signal: AbortSignal) => Promise<number>;
 class Poll {
   readonly #stop = new AbortController();
   readonly #onStop: () => void;
-  #isDue = false;
   #wake = (): void => {};
 
   constructor(task: Task, onStop: () => void) {
@@ -66,10 +65,7 @@ class Poll {
   }
 
   /** Runs the task immediately, or again once it ends. */
-  readonly soon = (): void => {
-    this.#isDue = true;
-    this.#wake();
-  };
+  readonly soon = (): void => this.#wake();
 
   get isStopped(): boolean {
     return this.#stop.signal.aborted;
@@ -84,24 +80,14 @@ class Poll {
 
   async #run(task: Task): Promise<void> {
     while (!this.isStopped) {
-      this.#isDue = false;
-      const waitMs = document.hidden ? undefined : await task(this.#runSignal());
-      if (!this.#isDue && !this.isStopped) await this.#wait(waitMs);
+      // From now on, so that it also ends a wait that has not begun.
+      const { promise: woken, resolve } = Promise.withResolvers<void>();
+      this.#wake = resolve;
+      const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(responseMsMax)]);
+      const waitMs = document.hidden ? undefined : await task(signal);
+      const timer = waitMs === undefined ? undefined : setTimeout(resolve, waitMs);
+      await woken;
+      clearTimeout(timer);
     }
-  }
-
-  #runSignal(): AbortSignal {
-    return AbortSignal.any([this.#stop.signal, AbortSignal.timeout(responseMsMax)]);
-  }
-
-  /** Waits until it is woken, or until the time has passed. */
-  #wait(ms: number | undefined): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = ms === undefined ? undefined : setTimeout(resolve, ms);
-      this.#wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
   }
 }

@@ -104,7 +104,7 @@ describe("a filter", () => {
     expect(await page.getByLabel("Time").inputValue()).toBe("own");
     await page.getByRole("button", { name: "Clear", exact: true }).click();
     await waitForListEnd(page, /^100 of /);
-    expect(await focused(page)).toBe("Search by name or id");
+    expect(await focused(page)).toBe("Plants");
   });
 
   test("has fields that a phone shows, each where it can be reached", async () => {

@@ -40,27 +40,16 @@ interface FilterFormProps {
 /** The filter of a page. Each field writes its own parameter of the address, as soon as it has been changed. */
 export function FilterForm({ search, children }: FilterFormProps) {
   const { filter, clear } = useFilter();
-  const form = useRef<HTMLFormElement>(null);
   const isFiltered = Object.keys(filter).some((name) => name !== "name");
   return (
     <search>
-      <form ref={form} class="filters" onSubmit={(event) => event.preventDefault()}>
+      <form class="filters" onSubmit={(event) => event.preventDefault()}>
         {search}
         <details open={isFiltered}>
           <summary>Filter</summary>
           <div class="line filter-fields">
             {children}
-            {isFiltered && (
-              <Button
-                onClick={() => {
-                  // The button disappears.
-                  form.current?.querySelector<HTMLElement>("input, select")?.focus();
-                  clear();
-                }}
-              >
-                Clear
-              </Button>
-            )}
+            {isFiltered && <Button onClick={clear}>Clear</Button>}
           </div>
         </details>
       </form>
