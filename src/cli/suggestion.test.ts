@@ -11,6 +11,7 @@ test.each([
   ["a wrong letter", "exporr", "export"],
   ["an abbreviation", "data", "database"],
   ["two typos in a long word", "databsee", "database"],
+  ["two letters too many at its end", "databasexy", "database"],
 ])("the word that was meant is found despite %s", (_, typed, meant) => {
   expect(nearestWord(typed, words)).toBe(meant);
 });
