@@ -107,14 +107,14 @@ export function flag<Value>(
   };
 }
 
-export function requiredFlag<Value>(placeholder: string, help: string, parse: Parser<Value>): Flag<Value> {
+export function required<Value>(optional: Flag<Value | undefined>): Flag<Value> {
   return {
-    placeholder,
-    help: `${help} (required)`,
+    ...optional,
+    help: `${optional.help} (required)`,
     read(texts, label) {
-      const text = texts.at(-1);
-      if (text === undefined) throw misuse(`${label} is needed.`);
-      return parseArgument(label, text, parse);
+      const value = optional.read(texts, label);
+      if (value === undefined) throw misuse(`${label} is needed.`);
+      return value;
     },
   };
 }
@@ -132,18 +132,13 @@ export function repeatedFlag<Value>(
   };
 }
 
-/** A flag of which a second value would seem to widen the choice. */
-export function filterFlag<Value>(
-  placeholder: string,
-  help: string,
-  parse: Parser<Value>,
-): Flag<Value | undefined> {
-  const once = flag(placeholder, help, parse);
+/** Refuses a second value, which would seem to widen the choice. */
+export function once<Value>(repeatable: Flag<Value>): Flag<Value> {
   return {
-    ...once,
+    ...repeatable,
     read(texts, label) {
       if (texts.length > 1) throw misuse(`${label} can be given only once.`);
-      return once.read(texts, label);
+      return repeatable.read(texts, label);
     },
   };
 }

@@ -11,7 +11,7 @@ import { isSameFile } from "../storage/sqlite/data-file/inode.ts";
 import { misuse, Problem } from "../system/problem.ts";
 import { formatCount, formatPlural } from "../text/counts.ts";
 import { capitalized } from "../text/words.ts";
-import { command, jsonFlag, repeatedFlag, requiredFlag } from "./command.ts";
+import { command, flag, jsonFlag, repeatedFlag, required } from "./command.ts";
 import { notingNewFile, storeSecrets } from "./openings.ts";
 import { progressOfStep, showProgress } from "./progress.ts";
 import { printJson, type Terminal } from "./terminal.ts";
@@ -25,12 +25,10 @@ export const copy = command({
     "plant-store copy --from plants.db --to new.db --without 4711",
   ],
   flags: {
-    from: requiredFlag(
-      "DATABASE",
-      "a data file or postgres://…, preferably not in use by a service",
-      parseDatabase,
+    from: required(
+      flag("DATABASE", "a data file or postgres://…, preferably not in use by a service", parseDatabase),
     ),
-    to: requiredFlag("DATABASE", "a data file or postgres://…, created if missing", parseDatabase),
+    to: required(flag("DATABASE", "a data file or postgres://…, created if missing", parseDatabase)),
     without: repeatedFlag("ID", "leave out this plant, in a new store; may be repeated", parseId),
     json: jsonFlag,
   },

@@ -1,18 +1,20 @@
 import type { PlantFilter } from "../plants/plant-archive.ts";
 import { parseTimeOrAge } from "../text/parsers.ts";
-import { filterFlag } from "./command.ts";
+import { flag, once } from "./command.ts";
 
 /** The flags of every command that reads plants. */
 export const filterFlags = {
-  tag: filterFlag("TAG", "only plants with exactly this tag", String),
-  name: filterFlag("TEXT", "only plants whose name contains this, ignoring case", String),
-  token: filterFlag("NAME", "only plants created with the token of this name", String),
-  since: filterFlag(
-    "TIME",
-    "only plants stored at or after this time, such as 2026-11-15T09:30Z, or 7d for the last 7 days",
-    parseTimeOrAge,
+  tag: once(flag("TAG", "only plants with exactly this tag", String)),
+  name: once(flag("TEXT", "only plants whose name contains this, ignoring case", String)),
+  token: once(flag("NAME", "only plants created with the token of this name", String)),
+  since: once(
+    flag(
+      "TIME",
+      "only plants stored at or after this time, such as 2026-11-15T09:30Z, or 7d for the last 7 days",
+      parseTimeOrAge,
+    ),
   ),
-  until: filterFlag("TIME", "only plants stored before this time", parseTimeOrAge),
+  until: once(flag("TIME", "only plants stored before this time", parseTimeOrAge)),
 };
 
 type FilterValues = {

@@ -8,7 +8,7 @@ import { hourMs } from "../text/duration.ts";
 import { expecting, oneOf, parseDuration } from "../text/parsers.ts";
 import { isoMinutes } from "../text/time.ts";
 import { eitherOf } from "../text/words.ts";
-import { command, flag, jsonFlag, repeatedFlag, requiredFlag } from "./command.ts";
+import { command, flag, jsonFlag, repeatedFlag, required } from "./command.ts";
 import { reading, tokens, tokensOfAnyStore } from "./openings.ts";
 import { type Column, formatTable } from "./table.ts";
 import { printJson, type Terminal } from "./terminal.ts";
@@ -34,7 +34,7 @@ export const tokenCreate = command({
     "plant-store token create --name prometheus --scope metrics",
   ],
   flags: {
-    name: requiredFlag("NAME", "who uses it; stored with each plant that it creates", parseNewName),
+    name: required(flag("NAME", "who uses it; stored with each plant that it creates", parseNewName)),
     scope: repeatedFlag(
       "SCOPE",
       `${eitherOf(scopes)}; repeat it for several (${scopesDefault.join(", ")})`,
