@@ -144,10 +144,11 @@ function parsed(line: Buffer): Record<string, unknown> | undefined {
   }
 }
 
-/** Whether it begins as a line of ours, or with zeros where one was to be, and is not whole. */
+/** Whether it begins as a line of ours, or with zeros where one was to be, and is not whole: perhaps only its end is missing. */
 function isTornLine(bytes: Buffer): boolean {
   const [first = bytes] = linesOf(bytes);
   const opening = first.subarray(0, lineStart.length).toString();
   const untilZero = opening.split("\0")[0] ?? "";
-  return opening !== "" && lineStart.startsWith(untilZero) && parsed(first) === undefined;
+  const isTorn = parsed(first) === undefined || cursorOf(first) !== undefined;
+  return opening !== "" && lineStart.startsWith(untilZero) && isTorn;
 }
