@@ -227,7 +227,7 @@ async function nodes(texts: readonly string[]): Promise<Found[][]> {
   });
 }
 
-// What we accept and Node does not; docs/adr/0006-http-on-plain-tcp.md has the reasons.
+// What we accept and Node does not; docs/adr/0003-own-http-and-json.md has the reasons.
 const known: [what: string, is: (text: string, found: readonly Found[]) => boolean][] = [
   ["a method that Node does not know", (_, found) => found.some(({ method }) => !METHODS.includes(method))],
   ["a tab after a length", (text) => /\r\ncontent-length:[ \t]*\d+[ ]*\t/i.test(text)],

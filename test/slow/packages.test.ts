@@ -13,7 +13,7 @@ import { temporaryFolder } from "../support/temporary-folder.ts";
 import { accessToken, accessTokenEnvironment } from "../support/tokens.ts";
 
 const nodeVersions = [20, 22, 24, 26];
-// Fetched here rather than as dev dependencies, of which they would be 66 (ADR 2).
+// Fetched here rather than as dev dependencies, of which they would be 66.
 const tools = ["publint@0.3.25", "@arethetypeswrong/cli@0.18.5"];
 const packagesMsMax = 15 * minuteMs;
 const root = join(import.meta.dir, "../..");

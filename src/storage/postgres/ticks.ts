@@ -1,4 +1,4 @@
-// Up to which time a follower may get plants. docs/adr/0019-following-and-exports.md says why it misses none.
+// Up to which time a follower may get plants. docs/adr/0010-following-by-polling.md says why it misses none.
 import { setTimeout as sleep } from "node:timers/promises";
 import { minuteMs } from "../../text/duration.ts";
 import type { RunStatement } from "./connection-pool.ts";

@@ -1,5 +1,5 @@
 // What a start does with the files that the last process left, before any of it is acknowledged: after a crash it may be only in
-// the page cache, and a power failure would lose it. docs/adr/0012-data-file.md has the reasons.
+// the page cache, and a power failure would lose it. docs/adr/0005-data-file.md has the reasons.
 
 import type { Database } from "bun:sqlite";
 import { existsSync, fstatSync, fsyncSync, ftruncateSync, statSync } from "node:fs";
