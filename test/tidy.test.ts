@@ -81,11 +81,9 @@ test("the type check includes every module, and the console's tests", () => {
   expect(include).toEqual(["src/*.ts", ...inSource, "src/console/**/*.test.ts", "test", "bench", "scripts"]);
 });
 
-test("ARCHITECTURE.md has the diagrams that the table makes; npm run architecture rewrites them", () => {
+test("ARCHITECTURE.md has the diagram and the table that modules.json makes; npm run architecture rewrites them", () => {
   const page = readFileSync(join(root, "ARCHITECTURE.md"), "utf8");
   expect(page).toBe(withDiagrams(page, table));
-  const steps = table.requestPath.flatMap(({ from, to }) => [from, to]).filter((name) => name !== "client");
-  expect(steps.filter((path) => !files.some((file) => file.path === path))).toEqual([]);
 });
 
 test("a start loads neither PostgreSQL's driver nor jose, which cost time and memory, until it needs them", () => {
