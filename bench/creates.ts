@@ -39,7 +39,7 @@ async function inCases({ positional, rounds, quick, write }: BenchOptions): Prom
     rows.push([one.name, connections, headers, median(rates).toFixed(2), interval.join(" to ")]);
   }
   const columns = ["case", "#connections", "headers", "#ratio to bare Bun", "#95% interval"];
-  if (write) writeSection("benchmarks.md", "creates-cases", table(columns, rows));
+  if (write) writeSection("results/benchmarks.md", "creates-cases", table(columns, rows));
 }
 
 async function withPeers({ rounds, quick, write }: BenchOptions): Promise<void> {
@@ -51,7 +51,7 @@ async function withPeers({ rounds, quick, write }: BenchOptions): Promise<void> 
   const text = ratesTable(rows);
   console.log(text);
   if (!write) return;
-  writeSection("benchmarks.md", "creates", text);
+  writeSection("results/benchmarks.md", "creates", text);
   const bars = rows.map(({ contender: { name, durability }, rate }) => {
     return { label: name, note: durability, value: rate, isOurs: name.startsWith("plant-store") };
   });

@@ -34,7 +34,7 @@ export const disks: Bench = {
     });
     const text = table(["an fsync takes", ...syncsMs.map((syncMs) => `#${syncMs} ms`)], rows);
     console.log(text);
-    if (write) writeSection("benchmarks.md", "disks", text);
+    if (write) writeSection("results/benchmarks.md", "disks", text);
   },
 };
 

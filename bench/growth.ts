@@ -61,8 +61,12 @@ export const growth: Bench = {
     );
     console.log(`${text}\n\n${queries}`);
     if (!write) return;
-    writeSection("benchmarks.md", "growth", text);
-    writeSection("benchmarks.md", "operator", `With ${Math.max(...sizes)} million plants.\n\n${queries}`);
+    writeSection("results/benchmarks.md", "growth", text);
+    writeSection(
+      "results/benchmarks.md",
+      "operator",
+      `With ${Math.max(...sizes)} million plants.\n\n${queries}`,
+    );
     const line = (order: Order) => ({
       label: `${order} ids`,
       points: points

@@ -11,7 +11,7 @@ export interface Bench {
 
 export interface BenchOptions {
   readonly rounds: number;
-  /** Whether the pages in docs/ and their charts are changed. */
+  /** Whether the files of results and their charts are changed. */
   readonly write: boolean;
   /** One short round, to check that everything works; its numbers mean nothing. */
   readonly quick: boolean;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 const docs = join(import.meta.dir, "../docs");
 
 /**
- * Replaces what stands between `<!-- NAME -->` and `<!-- /NAME -->` on a page of docs/, and says when and where it was measured.
+ * Replaces what stands between `<!-- NAME -->` and `<!-- /NAME -->` in a file of docs/, and says when and where it was measured.
  */
 export function writeSection(page: string, name: string, text: string): void {
   editSection(page, name, () => `Measured on ${today()}, on ${machine()}.\n\n${text}`);

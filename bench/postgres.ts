@@ -79,7 +79,7 @@ export const postgres: Bench = {
       rows,
     );
     console.log(text);
-    if (write) writeSection("scaling.md", "postgres", text);
+    if (write) writeSection("results/benchmarks.md", "postgres", text);
   },
 };
 

@@ -123,6 +123,13 @@ test("every source file and method that a page names exists", () => {
   expect(rejected(["ARCHITECTURE.md"], named, exists)).toEqual([]);
 });
 
+test("every section that a measurement writes is in its file", () => {
+  const programs = ["bench", "test/soak"].flatMap(filesIn).filter((path) => /^[^.]*\.ts$/.test(path));
+  const isSection = ([file = "", name = ""]: readonly string[]) =>
+    [`<!-- ${name} -->`, `<!-- /${name} -->`].every((marker) => read(`docs/${file}`).includes(marker));
+  expect(rejected(programs, /\b(?:write|edit)Section\(\s*"([^"]+)",\s*"([^"]+)"/g, isSection)).toEqual([]);
+});
+
 test("no text uses npx, which outside the clone downloads a name that is not ours, and passes no signal on", () => {
   const texts = ["src", "bin", "scripts", "examples", "deploy"]
     .flatMap(filesIn)

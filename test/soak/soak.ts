@@ -74,9 +74,9 @@ function rowOf(soak: string, { what, rounds, acknowledged, lost, note = "", fail
   return [soak, what, length, String(acknowledged), String(lost), failure ?? note, measured];
 }
 
-/** Replaces the rows of this soak on the page; those of the others stay. */
+/** Replaces the rows of this soak in the file of results; those of the others stay. */
 function writeRows(soak: string, own: readonly string[][]): void {
-  editSection("reliability.md", "soaks", (old) => {
+  editSection("results/soaks.md", "soaks", (old) => {
     const written = Array.from(old.matchAll(/^\| (.*) \|$/gm), ([, row = ""]) => row.split(" | "));
     const rows = names.flatMap((one) => (one === soak ? own : written.filter(([name]) => name === one)));
     const where = `Measured on ${machine()}. Each row has its date and the commit that last changed \`src/\` by then.`;
@@ -95,6 +95,6 @@ function listOfSoaks(): string {
     "",
     "all 0.25  runs all of them, with a quarter of their rounds",
     "--seed N  makes the same random choices again",
-    "--write   puts the figures of each soak that passed into docs/reliability.md",
+    "--write   puts the figures of each soak that passed into docs/results/soaks.md",
   ].join("\n");
 }
