@@ -300,7 +300,7 @@ describe("an update, as documented,", () => {
       stop: systemctl.stop,
       /** Runs the commands below that heading of the page. */
       follow: (heading: string) =>
-        machine.run(codeAfter("docs/updating.md", heading), { "/var/lib": machine.folder("var/lib") }),
+        machine.run(codeAfter("docs/install.md", heading), { "/var/lib": machine.folder("var/lib") }),
       /** The program that is installed. */
       installed: () => readFileSync(join(machine.path, "bin/plant-store"), "utf8"),
       /** Which version ran which command, in that order. */
@@ -311,14 +311,14 @@ describe("an update, as documented,", () => {
 
   test("whose backup fails installs nothing", async () => {
     await using machine = await newServingMachine(() => "exit 1");
-    expect(await machine.follow("# Updating")).toMatchObject({ code: 1 });
+    expect(await machine.follow("## Updating")).toMatchObject({ code: 1 });
     expect(machine.installed()).toContain("exit 1");
   });
 
   describe("that is rolled back", () => {
     const updateAndRollBack = memoize(async () => {
       await using machine = await newServingMachine((run) => run);
-      expect(await machine.follow("# Updating")).toMatchObject({ code: 0 });
+      expect(await machine.follow("## Updating")).toMatchObject({ code: 0 });
       expect(await machine.follow("## Rolling back")).toMatchObject({ code: 0 });
       await machine.stop();
       const { acknowledged } = machine;
