@@ -38,7 +38,6 @@ const terminal: Process = {
   },
   outFlushed: () => output.flush(),
   err: (text) => void stderr.write(text),
-  outHasColour: outIsTerminal && !isDumb && !env["NO_COLOR"],
   errHasColour: errIsTerminal && !isDumb && !env["NO_COLOR"],
   outIsTerminal,
   errIsTerminal,

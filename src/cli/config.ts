@@ -1,7 +1,7 @@
 import { effectiveSettings, readServiceConfig, unknownVariables } from "../config/read-config.ts";
 import { settings } from "../config/settings.ts";
 import { allSecrets, command, jsonFlag } from "./command.ts";
-import { bold, escapeInvisible, formatColumns, printJson, warn } from "./terminal.ts";
+import { escapeInvisible, formatColumns, printJson, warn } from "./terminal.ts";
 
 export const config = command({
   usage: "config",
@@ -21,8 +21,7 @@ export const config = command({
         source,
         escapeInvisible(value) || "(none)",
       ]);
-      const headings = ["name", "source", "value"].map((heading) => bold(heading, terminal.outHasColour));
-      terminal.out(`${formatColumns([headings, ...rows])}\n`);
+      terminal.out(`${formatColumns([["name", "source", "value"], ...rows])}\n`);
     }
     for (const name of unknownVariables(terminal.environment)) warn(terminal, `Unknown variable ${name}.`);
     // Validated after the listing, so that an invalid value is listed with its source before the error.

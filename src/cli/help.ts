@@ -1,7 +1,7 @@
 import { type Setting, secrets } from "../config/settings.ts";
 import { eitherOf } from "../text/words.ts";
 import { type Command, ownFlagsOf, secretNamesOf, secretsOf, settingsOf } from "./command.ts";
-import { bold, formatColumns, wrapped } from "./terminal.ts";
+import { formatColumns, wrapped } from "./terminal.ts";
 
 type Commands = Readonly<Record<string, Command>>;
 
@@ -14,12 +14,12 @@ const firstCommands = [
 const columns = 80;
 
 /** Every command, on one screen. */
-export function generalHelp(commands: Commands, hasColour: boolean): string {
+export function generalHelp(commands: Commands): string {
   return [
-    `${bold("plant-store", hasColour)}: a durable intake for plant records. Examples:`,
+    "plant-store: a durable intake for plant records. Examples:",
     formatColumns(firstCommands, "  ", columns),
     "",
-    bold("Commands", hasColour),
+    "Commands",
     formatColumns(commandRows(commands), "  ", columns),
     "",
     "For details, run plant-store COMMAND --help. README.md and docs/ have more.",
@@ -34,17 +34,15 @@ export function verbsOf(commands: Commands, first: string): string[] {
   );
 }
 
-export function commandHelp(command: Command, hasColour: boolean): string {
+export function commandHelp(command: Command): string {
   const { usage, summary, examples, isService } = command;
-  const name = `plant-store ${usage}`;
-  const title = wrapped(`${name}: ${summary}`, columns).join("\n  ");
   const paragraphs = [
-    title.replace(name, bold(name, hasColour)),
-    `${bold("Examples", hasColour)}\n${examples.map((example) => `  ${example}`).join("\n")}`,
+    wrapped(`plant-store ${usage}: ${summary}`, columns).join("\n  "),
+    `Examples\n${examples.map((example) => `  ${example}`).join("\n")}`,
     ...flagLists(command).map(({ heading, note, terms }) =>
-      [`${bold(heading, hasColour)} ${note}`.trim(), formatColumns(terms, "  ", columns)].join("\n"),
+      [`${heading} ${note}`.trim(), formatColumns(terms, "  ", columns)].join("\n"),
     ),
-    `${bold("Exit codes", hasColour)}\n  ${
+    `Exit codes\n  ${
       isService ? "0 stopped, 1 failed, 2 misused" : "0 done, 1 failed, 2 misused, 130 or 143 interrupted"
     }`,
   ];

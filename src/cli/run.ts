@@ -64,11 +64,11 @@ export async function runCommand(args: readonly string[], given: Process): Promi
   try {
     // The help, of one command or of all.
     if (args.length === 0) {
-      terminal.err(generalHelp(commands, false));
+      terminal.err(generalHelp(commands));
       return exitCodes.usage;
     }
     if (args[0] === "help" || args.includes("--help") || args.includes("-h")) {
-      terminal.out(help(args[0] === "help" ? args.slice(1) : args, terminal));
+      terminal.out(help(args[0] === "help" ? args.slice(1) : args));
       await terminal.outFlushed();
       return exitCodes.success;
     }
@@ -148,14 +148,14 @@ function unknownCommandError([first = "", second = ""]: readonly string[]): Prob
   return misuse(`Unknown command "${first}".${didYouMean(nearestWord(first, names))}`);
 }
 
-function help(args: readonly string[], { outHasColour }: Terminal): string {
+function help(args: readonly string[]): string {
   const found = findCommand(args);
   const [first] = args;
-  if (found !== undefined) return commandHelp(found[1], outHasColour);
-  if (first === undefined || first.startsWith("-")) return generalHelp(commands, outHasColour);
+  if (found !== undefined) return commandHelp(found[1]);
+  if (first === undefined || first.startsWith("-")) return generalHelp(commands);
   const group = verbsOf(commands, first).flatMap((verb) => commands[`${first} ${verb}`] ?? []);
   if (group.length === 0) throw unknownCommandError(args);
-  return group.map((command) => commandHelp(command, outHasColour)).join("\n");
+  return group.map(commandHelp).join("\n");
 }
 
 /** Why the command failed, as a message for standard error, with its priority if journald reads it; and the exit code. */

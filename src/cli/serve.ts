@@ -51,7 +51,7 @@ export const serve = command({
     warnOfExposure(sources, config, log);
 
     // That it runs, for a person and for the log. A database that opens later may have a first token then.
-    terminal.out(formatStartup(service, config, terminal));
+    terminal.out(formatStartup(service, config));
     terminal.outFlushed().catch((error: Error) => log.warn(error.message));
     logFirstToken(service.firstToken, log);
     reportLaterOpening(service, terminal, log);
@@ -114,7 +114,7 @@ function warnOfExposure(sources: ConfigSources, config: Config, log: Log): void 
 /** After a start without the database: says when it is open, with the token that was created then. */
 function reportLaterOpening(service: Service, terminal: Terminal, log: Log): void {
   const report = (token: FirstToken | undefined): void => {
-    terminal.out(`The database is available now.\n\n${formatFirstToken(service, token, terminal)}`);
+    terminal.out(`The database is available now.\n\n${formatFirstToken(service, token)}`);
     logFirstToken(token, log);
   };
   // A failure stops the service (`mustStop`), and is reported there.

@@ -4,10 +4,10 @@ import { isDatabaseUrl, withoutPassword } from "../config/database.ts";
 import type { Config } from "../config/read-config.ts";
 import type { Service } from "../service.ts";
 import { shellQuoted } from "../text/shell.ts";
-import { bold, escapeInvisible, formatColumns, green, type Terminal } from "./terminal.ts";
+import { escapeInvisible, formatColumns } from "./terminal.ts";
 
 /** What `serve` prints once the service runs: where everything is, and the first token if one was created. */
-export function formatStartup(service: Service, config: Config, terminal: Terminal): string {
+export function formatStartup(service: Service, config: Config): string {
   const { publicUrl, operatorUrl, addresses, firstToken, openedLater } = service;
   const database = isDatabaseUrl(config.database)
     ? withoutPassword(config.database)
@@ -19,25 +19,22 @@ export function formatStartup(service: Service, config: Config, terminal: Termin
     ["listening on", addresses.join(" and ")],
     ["data", escapeInvisible(database)],
   ];
-  const started = `${green("Plant Store", terminal.outHasColour)} is running. Press Ctrl-C to stop it.\n\n${formatColumns(rows, "  ")}\n\n`;
+  const started = `Plant Store is running. Press Ctrl-C to stop it.\n\n${formatColumns(rows, "  ")}\n\n`;
   if (openedLater !== undefined)
     return `${started}The database is not available yet; see the log. Until it is, plants are refused with 50302.\n\n`;
-  return started + formatFirstToken(service, firstToken, terminal);
+  return started + formatFirstToken(service, firstToken);
 }
 
 /** The first token, and how to send a plant with it; empty if none was created. */
-export function formatFirstToken(
-  { publicUrl, operatorUrl }: Service,
-  token: FirstToken | undefined,
-  { outHasColour }: Terminal,
-): string {
+export function formatFirstToken({ publicUrl, operatorUrl }: Service, token: FirstToken | undefined): string {
   if (token === undefined) return "";
   if (token.kind === "not-delivered") return `${token.problem}\n\n`;
   const uses = operatorUrl === undefined ? "send plants" : "send plants and sign in to the console";
   const { note, text, authorization } = whereTokenIs(token);
-  return `Your first token can ${uses}. ${note}
+  return `Your first token can ${uses}.
+${note}
 
-  ${bold(text, outHasColour)}
+  ${text}
 
 Send your first plant:
 

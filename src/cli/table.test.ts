@@ -10,7 +10,7 @@ const columns: readonly Column<{ name: string; detail: string }>[] = [
 ];
 const row = { name: "n".repeat(25), detail: "d".repeat(40) };
 const tableOf = (outIsTerminal: boolean) =>
-  formatTable(columns, [row], { outIsTerminal, outColumns: 80, outHasColour: false }).split("\n")[1];
+  formatTable(columns, [row], { outIsTerminal, outColumns: 80 }).split("\n")[1];
 
 test("on a terminal times are to the minute, a text is cut, and the last one at the edge", () => {
   const line = `9007199254740993  2026-11-17 15:04Z  -       ${"n".repeat(23)}…  dddddddd…`;

@@ -1,5 +1,5 @@
 import { isoMinutes, isoTime } from "../text/time.ts";
-import { bold, cutToColumns, formatColumns, type Terminal, visibleText } from "./terminal.ts";
+import { cutToColumns, formatColumns, type Terminal, visibleText } from "./terminal.ts";
 
 /** A column of a table for people; its heading is the name of the field in the output of --json, if it is there. */
 export interface Column<Row> {
@@ -20,11 +20,7 @@ const textColumnsMax = 24;
 export function formatTable<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
-  {
-    outIsTerminal,
-    outColumns,
-    outHasColour,
-  }: Pick<Terminal, "outIsTerminal" | "outColumns" | "outHasColour">,
+  { outIsTerminal, outColumns }: Pick<Terminal, "outIsTerminal" | "outColumns">,
 ): string {
   const cellText = ({ cell, isFreeText }: Column<Row>, row: Row, index: number): string => {
     const value = cell(row);
@@ -35,7 +31,7 @@ export function formatTable<Row>(
     return canBeCut ? cutToColumns(text, textColumnsMax) : text;
   };
   const table = formatColumns([
-    columns.map(({ heading }) => bold(heading, outHasColour)),
+    columns.map(({ heading }) => heading),
     ...rows.map((row) => columns.map((column, index) => cellText(column, row, index))),
   ]);
   if (!outIsTerminal) return table;

@@ -6,18 +6,12 @@ import { formatJson } from "../text/json-text.ts";
 const lastColumnsMin = 14;
 const invisible = String.raw`[\p{C}\p{Zl}\p{Zp}]|${letterWithoutInk}`;
 const lineEnd = String.raw`\r?\n`;
-// Our own: a colour.
-const control = String.raw`\u001b\[\d+m`;
+// A colour of the log.
+const colour = String.raw`\u001b\[\d+m`;
 const clearLine = "\r\u001b[2K";
 const invisibleCharacter = new RegExp(invisible, "gu");
 const invisibleInLines = new RegExp(`(?<kept>${lineEnd})|${invisible}`, "gu");
-const invisibleInOutput = new RegExp(`(?<kept>${lineEnd}|${control})|${invisible}`, "gu");
-
-/** Select Graphic Rendition, by its number, if colours are wanted. */
-const styled = (number: number) => (text: string, hasColour: boolean) =>
-  hasColour ? `\u001b[${number}m${text}\u001b[0m` : text;
-export const bold = styled(1);
-export const green = styled(32);
+const invisibleInLog = new RegExp(`(?<kept>${lineEnd}|${colour})|${invisible}`, "gu");
 
 /** The parts of the process that a command may use. */
 export interface Process {
@@ -36,7 +30,7 @@ export interface Process {
   readonly outFlushed: () => Promise<boolean>;
   /** Writes messages to standard error: errors, warnings, progress, the log. */
   readonly err: (text: string) => void;
-  readonly outHasColour: boolean;
+  /** Whether the log is coloured; nothing else is. */
   readonly errHasColour: boolean;
   readonly outIsTerminal: boolean;
   readonly errIsTerminal: boolean;
@@ -100,7 +94,7 @@ export function terminalOf(given: Process, { isLog = false, isQuiet = false } = 
     if (canRedraw && (hasLine || line !== "")) given.err(clearLine + line);
     hasLine = canRedraw && line !== "";
   };
-  const printLog = (text: string) => given.err(errIsTerminal ? escapeUnkept(text, invisibleInOutput) : text);
+  const printLog = (text: string) => given.err(errIsTerminal ? escapeUnkept(text, invisibleInLog) : text);
   const printMessage = (text: string): void => {
     showLine("");
     const lines = escapeUnkept(text, invisibleInLines);
@@ -115,7 +109,7 @@ export function terminalOf(given: Process, { isLog = false, isQuiet = false } = 
     get errColumns() {
       return given.errColumns;
     },
-    out: (text) => out(outIsTerminal ? escapeUnkept(text, invisibleInOutput) : text),
+    out: (text) => out(outIsTerminal ? escapeUnkept(text, invisibleInLines) : text),
     outWithBackpressure: (data) =>
       outWithBackpressure(
         outIsTerminal && typeof data === "string" ? escapeUnkept(data, invisibleInLines) : data,

@@ -44,7 +44,6 @@ export async function runInProcess(
     },
     outFlushed: async () => true,
     err: collect("err"),
-    outHasColour: false,
     errHasColour: false,
     outIsTerminal: false,
     errIsTerminal: false,
