@@ -2,7 +2,7 @@ import { withoutPassword } from "../config/database.ts";
 import type { ConfigSources } from "../config/read-config.ts";
 import { secrets } from "../config/settings.ts";
 import { misuse, type Problem } from "../system/problem.ts";
-import { type Command, ownFlagsOf, parseArgument, placeholdersOf, secretNamesOf } from "./command.ts";
+import { type Command, flagsOf, ownFlagsOf, parseArgument, secretsOf } from "./command.ts";
 import { didYouMean, nearestWord } from "./suggestion.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -66,43 +66,32 @@ function takeFlag(
   rest: string[],
   command: Command,
 ): { readonly name: string; readonly text: string } {
-  const [, flag = "", name = "", attached] = /^(--?([^=]*))(?:=(.*))?$/s.exec(arg) ?? [];
-  const placeholder = placeholdersOf(command).get(name);
-  if (!flag.startsWith("--") || placeholder === undefined)
-    throw unknownFlagError(flag, attached ?? rest[0], command);
+  const [, flag = "", attached] = /^([^=]*)(?:=(.*))?$/s.exec(arg) ?? [];
+  const known = flagsOf(command).find(({ name }) => flag === `--${name}`);
+  if (known === undefined) throw unknownFlagError(flag, attached ?? rest[0], command);
+  const { name, placeholder } = known;
   if (placeholder === "") {
     if (attached !== undefined) throw misuse(`${flag} takes no value.`);
     return { name, text: "" };
   }
-  if (attached !== undefined) return { name, text: attached };
-  const next = rest.shift();
-  if (next === undefined || !notFlag.test(next)) throw misuse(`${flag} needs a value.`);
-  return { name, text: next };
-}
-
-/** A warning for each flag that contains a database password. */
-export function passwordWarnings({ flags }: ConfigSources): string[] {
-  return ["database", "from", "to"].flatMap((flag) => {
-    const database = flags[flag];
-    if (database === undefined || withoutPassword(database) === database) return [];
-    return `every user of this machine can read the password in --${flag}; use PLANT_STORE_DATABASE_PASSWORD_FILE`;
-  });
+  const text = attached ?? rest.shift();
+  if (text === undefined || (attached === undefined && !notFlag.test(text)))
+    throw misuse(`${flag} needs a value.`);
+  return { name, text };
 }
 
 function unknownFlagError(flag: string, value: string | undefined, command: Command): Problem {
-  const name = flag.replace(/^-+/, "");
-  if (name === "token" && secretNamesOf(command).includes("accessToken"))
-    return misuse(`Unknown flag ${flag}; set the environment variable ${secrets.accessToken.variable}.`);
-  return misuse(`Unknown flag ${flag}.${didYouMean(flagMeantBy(name, value, command))}`);
+  const { variable } = secrets.accessToken;
+  if (flag === "--token" && secretsOf(command).some((secret) => secret.variable === variable))
+    return misuse(`Unknown flag ${flag}; set the environment variable ${variable}.`);
+  return misuse(`Unknown flag ${flag}.${didYouMean(flagMeantBy(flag, value, command))}`);
 }
 
 /** The flag that was probably meant. A value is quoted only if it is a port: any other may be a secret. */
-function flagMeantBy(name: string, value: string | undefined, command: Command): string | undefined {
-  const flags = placeholdersOf(command);
-  if (name === "port" && flags.has("listen")) {
-    const port = /^\d{1,5}$/.test(value ?? "") ? value : "PORT";
-    return `--listen 127.0.0.1:${port}`;
-  }
-  const nearest = nearestWord(name, flags.keys());
-  return nearest === undefined ? undefined : `--${nearest}`;
+function flagMeantBy(flag: string, value = "", command: Command): string | undefined {
+  const names = flagsOf(command).map(({ name }) => name);
+  if (flag === "--port" && names.includes("listen"))
+    return `--listen 127.0.0.1:${/^\d{1,5}$/.test(value) ? value : "PORT"}`;
+  const nearest = nearestWord(flag.replace(/^-+/, ""), names);
+  return nearest && `--${nearest}`;
 }

@@ -1,6 +1,6 @@
 import { withoutPassword } from "../config/database.ts";
 import type { ConfigSources } from "../config/read-config.ts";
-import { type SecretName, type Setting, secrets } from "../config/settings.ts";
+import { type Secret, type Setting, secrets, settings } from "../config/settings.ts";
 import { misuse } from "../system/problem.ts";
 import { describeInvalid, InvalidValue, type Parser } from "../text/parsers.ts";
 import type { Terminal } from "./terminal.ts";
@@ -18,13 +18,13 @@ export interface Flag<Value> {
 }
 
 type Flags = Readonly<Record<string, Flag<unknown>>>;
-export type UsedSecrets = Readonly<Partial<Record<SecretName, string>>>;
 
 /** What a command works on. It is opened before the command runs, and closed after it. */
 export interface Opening<Opened> {
   /** The settings that say what to open, such as --database. */
   readonly settings: readonly Setting<unknown>[];
-  readonly secrets?: UsedSecrets;
+  /** The secrets that it reads from the environment. */
+  readonly secrets?: readonly Secret[];
   readonly open: (sources: ConfigSources, terminal: Terminal) => Promise<Opened & AsyncDisposable>;
 }
 
@@ -51,8 +51,8 @@ interface CommandOf<Own extends Flags, Argument, Opened> {
   readonly isService?: true;
   /** The settings that it accepts as flags, besides those of what it opens. */
   readonly settings?: readonly Setting<unknown>[];
-  /** The secrets that it reads from the environment, and what for. */
-  readonly secrets?: UsedSecrets;
+  /** The secrets that it reads from the environment, besides those of what it opens. */
+  readonly secrets?: readonly Secret[];
   /** Returns the exit code. `run.ts` prints the message of an expected error. */
   readonly run: (given: Given<Own, Argument, Opened>, terminal: Terminal) => Promise<number>;
 }
@@ -99,7 +99,7 @@ export function flag<Value>(
 ): Flag<Value | undefined> {
   return {
     placeholder,
-    help: defaultText === undefined ? help : `${help} (${defaultText})`,
+    help: withDefault(help, defaultText),
     read(texts, label) {
       const text = texts.at(-1) ?? defaultText;
       return text === undefined ? undefined : parseArgument(label, text, parse);
@@ -145,12 +145,8 @@ export function once<Value>(repeatable: Flag<Value>): Flag<Value> {
 
 export const jsonFlag = switchFlag("print JSON");
 
-/** The secrets of a command that reads them all. */
-export const allSecrets: UsedSecrets = {
-  accessToken: secrets.accessToken.meaning,
-  operatorToken: secrets.operatorToken.meaning,
-  databasePassword: secrets.databasePassword.meaning,
-};
+/** What the service reads, for commands that say whether it would start. */
+export const everySetting = { settings: Object.values(settings), secrets: Object.values(secrets) };
 
 /** The command's own flags, without those of its settings. */
 export function ownFlagsOf({ flags = {}, isService }: Command): Flags {
@@ -161,19 +157,26 @@ export function settingsOf({ settings = [], opens }: Command): readonly Setting<
   return [...settings, ...(opens?.settings ?? [])];
 }
 
-export function secretsOf({ secrets: own, opens }: Command): UsedSecrets {
-  return { ...own, ...opens?.secrets };
+export function secretsOf({ secrets: own = [], opens }: Command): readonly Secret[] {
+  return [...own, ...(opens?.secrets ?? [])];
 }
 
-/** The names of the secrets that the command reads. */
-export function secretNamesOf(of: Command): SecretName[] {
-  return Object.keys(secretsOf(of)) as SecretName[];
+/** A flag, of the command itself or of a setting, as the help lists it. */
+interface ListedFlag extends Pick<Flag<unknown>, "placeholder" | "help"> {
+  readonly name: string;
+  readonly group: string;
 }
 
-/** The placeholder of every flag, by its name; empty if it takes no value. */
-export function placeholdersOf(of: Command): ReadonlyMap<string, string> {
-  return new Map([
-    ...Object.entries(ownFlagsOf(of)).map(([name, { placeholder }]) => [name, placeholder] as const),
-    ...settingsOf(of).map(({ flag: name, placeholder }) => [name, placeholder] as const),
-  ]);
+export function flagsOf(of: Command): readonly ListedFlag[] {
+  const own = Object.entries(ownFlagsOf(of)).map(([name, flag]) => ({ ...flag, name, group: "Flags" }));
+  const ofSettings = settingsOf(of).map((setting) => ({
+    ...setting,
+    name: setting.flag,
+    help: withDefault(setting.help, setting.default),
+  }));
+  return [...own, ...ofSettings];
+}
+
+function withDefault(help: string, text: string | undefined): string {
+  return text ? `${help} (${text})` : help;
 }

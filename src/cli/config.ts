@@ -1,6 +1,5 @@
 import { effectiveSettings, readServiceConfig, unknownVariables } from "../config/read-config.ts";
-import { settings } from "../config/settings.ts";
-import { allSecrets, command, jsonFlag } from "./command.ts";
+import { command, everySetting, jsonFlag } from "./command.ts";
 import { escapeInvisible, formatColumns, printJson, warn } from "./terminal.ts";
 
 export const config = command({
@@ -8,8 +7,7 @@ export const config = command({
   summary: "print the current settings and where each comes from",
   examples: ["plant-store config", "PLANT_STORE_LISTEN=0.0.0.0:8080 plant-store config --json"],
   flags: { json: jsonFlag },
-  settings: Object.values(settings),
-  secrets: allSecrets,
+  ...everySetting,
   async run({ flags: { json }, sources }, terminal) {
     const effective = effectiveSettings(sources);
     if (json) {

@@ -1,6 +1,6 @@
 import { isDatabaseUrl, parseDatabase, withoutPassword } from "../config/database.ts";
 import { readStoreConfig } from "../config/read-config.ts";
-import { settings } from "../config/settings.ts";
+import { secrets, settings } from "../config/settings.ts";
 import { parseId } from "../files/plant-json.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import type { Step } from "../plants/plant-backups.ts";
@@ -12,7 +12,7 @@ import { misuse, Problem } from "../system/problem.ts";
 import { formatCount, formatPlural } from "../text/counts.ts";
 import { capitalized } from "../text/words.ts";
 import { command, flag, jsonFlag, repeatedFlag, required } from "./command.ts";
-import { notingNewFile, storeSecrets } from "./openings.ts";
+import { notingNewFile } from "./openings.ts";
 import { progressOfStep, showProgress } from "./progress.ts";
 import { printJson, type Terminal } from "./terminal.ts";
 
@@ -33,7 +33,7 @@ export const copy = command({
     json: jsonFlag,
   },
   settings: [settings.allowUnsafeDatabase],
-  secrets: storeSecrets,
+  secrets: [secrets.databasePassword],
   async run({ flags: { from, to, without: ids, json }, sources }, terminal) {
     // Two different stores, of which the first exists.
     if (from === to || isSameFile(from, to)) throw misuse("--from and --to are the same.");

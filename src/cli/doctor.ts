@@ -14,7 +14,6 @@ import { dirname, join } from "node:path";
 import { localUser } from "../access/local-user.ts";
 import { isDatabaseUrl, withoutPassword } from "../config/database.ts";
 import { readServiceConfig, type StoreConfig } from "../config/read-config.ts";
-import { settings } from "../config/settings.ts";
 import { formatAddress, listenProblem, whyNotBound } from "../http/listen-address.ts";
 import { certificateState, readTlsFiles, renewalDays } from "../http/tls-files.ts";
 import { configuredBackups, refuseGoneStore } from "../storage/open-store.ts";
@@ -27,7 +26,7 @@ import type { ListenerName } from "../telemetry/metrics.ts";
 import { formatPlural } from "../text/counts.ts";
 import { formatBytes } from "../text/sizes.ts";
 import { isoMinutes } from "../text/time.ts";
-import { allSecrets, command, jsonFlag } from "./command.ts";
+import { command, everySetting, jsonFlag } from "./command.ts";
 import { escapeInvisible, formatColumns, printJson, type Terminal } from "./terminal.ts";
 
 /** What a check found. A check that throws has failed, for the reason in the message. */
@@ -122,8 +121,7 @@ export const doctor = command({
   summary: "check the disk, the store and the addresses that the service needs",
   examples: ["plant-store doctor", "plant-store doctor --database /var/lib/plant-store/plants.db --json"],
   flags: { json: jsonFlag },
-  settings: Object.values(settings),
-  secrets: allSecrets,
+  ...everySetting,
   async run({ flags: { json }, sources }, terminal) {
     const config = readServiceConfig(sources);
     const findings: Finding[] = [];

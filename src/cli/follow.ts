@@ -6,7 +6,7 @@ import {
   ServiceUnreachable,
 } from "../client/plant-store-client.ts";
 import { readConfig } from "../config/read-config.ts";
-import { settings } from "../config/settings.ts";
+import { secrets, settings } from "../config/settings.ts";
 import type { PlantFilter } from "../plants/plant-archive.ts";
 import { misuse, Problem } from "../system/problem.ts";
 import { formatPlural } from "../text/counts.ts";
@@ -47,7 +47,7 @@ export const follow = command({
     ...filterFlags,
   },
   settings: [settings.operatorListen],
-  secrets: { accessToken: "a token with the scope plants:read" },
+  secrets: [{ ...secrets.accessToken, meaning: "a token with the scope plants:read" }],
 
   async run({ flags, sources }, terminal) {
     const { url, output: path, once, every: everyMs, attempts: attemptsMax, ...filters } = flags;

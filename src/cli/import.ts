@@ -1,7 +1,7 @@
 import { isRetryableStatus } from "../client/errors.ts";
 import { ServiceRefused, ServiceUnreachable } from "../client/plant-store-client.ts";
 import { readConfig } from "../config/read-config.ts";
-import { settings } from "../config/settings.ts";
+import { secrets, settings } from "../config/settings.ts";
 import { describeSource } from "../files/detect-source.ts";
 import type { InputRow } from "../files/input-row.ts";
 import { detectFormat, fileFormats, readRows, rowReaderFor } from "../files/read-rows.ts";
@@ -42,7 +42,9 @@ export const importPlants = command({
   },
   argument: String,
   settings: [settings.listen, settings.baseUrl, settings.bodyBytesMax],
-  secrets: { accessToken: "a token with the scope plants:create (not needed for --dry-run)" },
+  secrets: [
+    { ...secrets.accessToken, meaning: "a token with the scope plants:create (not needed for --dry-run)" },
+  ],
 
   async run({ flags, argument: file, sources }, terminal) {
     const { json, refused: refusedPath, "dry-run": isDryRun } = flags;

@@ -11,9 +11,10 @@ import { misuse } from "../system/problem.ts";
 import type { Opening } from "./command.ts";
 import { type Terminal, warn } from "./terminal.ts";
 
-/** Of whatever opens a store on either engine. */
-export const storeSecrets = { databasePassword: secrets.databasePassword.meaning };
-const store = { settings: [settings.database, settings.allowUnsafeDatabase], secrets: storeSecrets };
+const store = {
+  settings: [settings.database, settings.allowUnsafeDatabase],
+  secrets: [secrets.databasePassword],
+};
 
 /** The store, to read it even while a service uses it. A data file without its WAL is read with a warning. */
 export const reading: Opening<ReadableStore> = {

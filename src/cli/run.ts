@@ -1,19 +1,18 @@
-import { secretFiles } from "../config/read-config.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../plants/plant-store.ts";
 import { waitAtMost } from "../retry/wait-at-most.ts";
 import { messageOf } from "../system/errors.ts";
 import { misuse, Problem } from "../system/problem.ts";
 import { withPriority } from "../telemetry/log.ts";
 import { capitalized, eitherOf } from "../text/words.ts";
-import { type Arguments, parseArguments, passwordWarnings } from "./arguments.ts";
+import { type Arguments, parseArguments } from "./arguments.ts";
 import { audit } from "./audit.ts";
 import { backup } from "./backup.ts";
-import { type Command, secretNamesOf } from "./command.ts";
+import { type Command, secretsOf } from "./command.ts";
 import { config } from "./config.ts";
 import { copy } from "./copy.ts";
 import { doctor } from "./doctor.ts";
 import { exportPlants } from "./export.ts";
-import { exposureWarnings } from "./exposed-files.ts";
+import { exposureWarnings } from "./exposed-secrets.ts";
 import { follow } from "./follow.ts";
 import { commandHelp, generalHelp, verbsOf } from "./help.ts";
 import { importPlants } from "./import.ts";
@@ -83,8 +82,7 @@ export async function runCommand(args: readonly string[], given: Process): Promi
 
     // A service logs its warnings, handles signals by itself, and goes on if nobody reads what it prints.
     if (command.isService) return await execute(command, parsed, terminalOf(given, { isLog: true }));
-    const exposed = exposureWarnings(secretFiles(secretNamesOf(command), given.environment));
-    for (const warning of [...passwordWarnings(parsed.sources), ...exposed])
+    for (const warning of exposureWarnings(parsed.sources, secretsOf(command)))
       warn(terminal, `${capitalized(warning)}.`);
     const ownTerminal = terminalOf(given, { isQuiet: parsed.flags["quiet"] === true });
     const code = execute(command, parsed, ownTerminal);

@@ -5,16 +5,14 @@ import {
   type Config,
   type ConfigSources,
   readServiceConfig,
-  secretFiles,
   unknownVariables,
 } from "../config/read-config.ts";
-import { secretNames, settings } from "../config/settings.ts";
+import { secrets } from "../config/settings.ts";
 import type { Service } from "../service.ts";
 import { createLog, type Level, type Log } from "../telemetry/log.ts";
 import { minuteMs } from "../text/duration.ts";
-import { passwordWarnings } from "./arguments.ts";
-import { allSecrets, command } from "./command.ts";
-import { exposureWarnings } from "./exposed-files.ts";
+import { command, everySetting } from "./command.ts";
+import { exposureWarnings } from "./exposed-secrets.ts";
 import { formatFirstToken, formatStartup } from "./startup-message.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -30,8 +28,7 @@ export const serve = command({
     "plant-store serve --listen 0.0.0.0:8080 --database /var/lib/plants.db",
     "PLANT_STORE_LISTEN=0.0.0.0:8080 plant-store serve",
   ],
-  settings: Object.values(settings),
-  secrets: allSecrets,
+  ...everySetting,
 
   async run({ sources }, terminal) {
     // A signal during the start stops the service too, as soon as it runs.
@@ -103,12 +100,11 @@ function warnOfUnknownVariables({ environment }: Terminal, log: Log): void {
 
 /** Warns of a password in the arguments, and of files with secrets or plants that other users of the machine can read. */
 function warnOfExposure(sources: ConfigSources, config: Config, log: Log): void {
-  const files = [
-    ...secretFiles(secretNames, sources.environment),
+  const paths = [
     ...(config.tls === undefined ? [] : [config.tls.key]),
     ...(isDatabaseUrl(config.database) ? [] : [config.database]),
   ];
-  for (const warning of [...passwordWarnings(sources), ...exposureWarnings(files)]) log.warn(warning);
+  for (const warning of exposureWarnings(sources, Object.values(secrets), paths)) log.warn(warning);
 }
 
 /** After a start without the database: says when it is open, with the token that was created then. */

@@ -8,6 +8,7 @@ import { misuse } from "../system/problem.ts";
 import { describeInvalid, InvalidValue } from "../text/parsers.ts";
 import { withoutPassword } from "./database.ts";
 import {
+  type Secret,
   type SecretName,
   type Setting,
   type SettingName,
@@ -126,11 +127,8 @@ export function readAccessToken(sources: ConfigSources): string | undefined {
 }
 
 /** The files that hold these secrets. */
-export function secretFiles(
-  names: readonly SecretName[],
-  environment: ConfigSources["environment"],
-): string[] {
-  return names.flatMap((name) => environment[`${secrets[name].variable}_FILE`] || []);
+export function secretFiles(used: readonly Secret[], environment: ConfigSources["environment"]): string[] {
+  return used.flatMap(({ variable }) => environment[`${variable}_FILE`] || []);
 }
 
 /** Variables with our prefix that are not settings. */

@@ -197,6 +197,12 @@ export type SettingName = keyof typeof settings;
 
 export const settingNames = Object.keys(settings) as readonly SettingName[];
 
+export interface Secret {
+  readonly variable: string;
+  /** What it is, in one phrase. */
+  readonly meaning: string;
+}
+
 /** Every secret. They come only from the environment, never from a flag: every user of a machine can see a command line. */
 export const secrets = {
   accessToken: {
@@ -211,11 +217,9 @@ export const secrets = {
     variable: "PLANT_STORE_DATABASE_PASSWORD",
     meaning: "the password for PostgreSQL, if the URL has none",
   },
-} as const;
+} as const satisfies Record<string, Secret>;
 
 export type SecretName = keyof typeof secrets;
-
-export const secretNames = Object.keys(secrets) as readonly SecretName[];
 
 /** `usage` is the flag and what stands for its value, such as `listen HOST:PORT`. The variable has the name of the flag. */
 function setting<Value>(

@@ -69,7 +69,7 @@ describe("the first run", () => {
     const args = ["serve", "--listen", "127.0.0.1:0", "--operator-listen", "off", "--database", database];
     await using service = startOnTerminal(args);
     await eventually(() => service.out().includes("listening") && /pst_\w{49}/.test(service.out()));
-    expect(service.out()).toContain("Your first token can send plants. ");
+    expect(service.out()).toContain("Your first token can send plants.");
     expect(service.out()).not.toContain("console");
     expect(existsSync(`${database}.first-token`)).toBe(false);
   });
