@@ -11,8 +11,9 @@ const absoluteTarget = String.raw`[hH][tT][tT][pP][sS]?://[\x21\x22\x24-\x2e\x30
 const requestLine = new RegExp(
   String.raw`^(${tokenCharacter}+) (${pathTarget}|${absoluteTarget}|\*) HTTP/1\.([01])$`,
 );
-// A name or an IPv4 address, or an IPv6 address in brackets, and a port (RFC 3986, 3.2.2).
-const hostShape = /^(?:\[([0-9A-Fa-f:.]+)\]|(?:[A-Za-z0-9\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})*)(?::\d*)?$/;
+// A name or an IPv4 address, or an IPv6 address in brackets; then a port (RFC 3986, 3.2.2).
+const nameAndPort = /^(?:[A-Za-z0-9\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})*(?::\d*)?$/;
+const bracketsAndPort = /^\[([0-9A-Fa-f:.]+)\](?::\d*)?$/;
 const hostOfTarget = /^https?:\/\/([^/?#]*)/i;
 const closeOption = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;
 // Elements of a list may be empty (RFC 9110, 5.6.1), and the same expectation twice is one.
@@ -23,8 +24,11 @@ const lengthShape = /^\d{1,15}$/;
 // How many heads are remembered, and how long they may be: some 2 MB in all.
 const rememberedMax = 1024;
 const rememberedBytesMax = 2048;
-// Remembering all heads of a client with an id in each costs more than parsing them. One that comes again is soon remembered.
+// Where each head has an id of its own, remembering all of them costs more than parsing them, and looking all of them up costs a
+// quarter of it. One that comes again is soon remembered and found.
 const rememberedOneIn = 64;
+const unknownMax = 1024;
+const lookedUpOneIn = 16;
 const quotedCharactersMax = 100;
 
 /** What a request line says. */
@@ -105,17 +109,26 @@ export class ExpectationFailed extends WireFault {
 export class Heads {
   readonly #recent = new RecentMap<string, Head>(rememberedMax);
   #parsed = 0;
+  /** How many of those that were looked up since the last known one were unknown. */
+  #unknown = 0;
 
   /** The head from `start` to `end` of the bytes, where the empty line begins. Only what is not a stranger's is remembered. */
   read(bytes: Buffer, start: number, end: number, isStranger: boolean): Head | WireFault {
     const text = bytes.toString("latin1", start, end);
-    const known = this.#recent.get(text);
+    const known = this.#lookUp(text);
     if (known !== undefined) return known;
     const head = parseHead(text);
     if (head instanceof WireFault || isStranger || text.length > rememberedBytesMax) return head;
     this.#parsed++;
     if (this.#parsed % rememberedOneIn === 0) this.#recent.set(text, head);
     return head;
+  }
+
+  #lookUp(text: string): Head | undefined {
+    if (this.#unknown >= unknownMax && this.#parsed % lookedUpOneIn !== 0) return undefined;
+    const known = this.#recent.get(text);
+    this.#unknown = known === undefined ? this.#unknown + 1 : 0;
+    return known;
   }
 }
 
@@ -203,6 +216,5 @@ function readExpectation(isHttp11: boolean, value: string | undefined): Expectat
 }
 
 function isHost(text: string): boolean {
-  const match = hostShape.exec(text);
-  return match !== null && (match[1] === undefined || isIPv6(match[1]));
+  return text.startsWith("[") ? isIPv6(bracketsAndPort.exec(text)?.[1] ?? "") : nameAndPort.test(text);
 }
