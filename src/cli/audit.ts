@@ -5,7 +5,6 @@ import { countFrom } from "../text/parsers.ts";
 import { command, flag, jsonFlag } from "./command.ts";
 import { reading } from "./openings.ts";
 import { type Column, formatTable } from "./table.ts";
-import { printJson } from "./terminal.ts";
 
 const columns: readonly Column<AuditEntry>[] = [
   { heading: "at", cell: ({ atMs }) => atMs },
@@ -27,7 +26,7 @@ export const audit = command({
   opens: reading,
   async run({ flags: { limit, json }, opened: store }, terminal) {
     const { entries, next } = await store.audit.page(limit, undefined);
-    if (json) printJson(terminal, entries.map(presentAuditEntry));
+    if (json) terminal.printJson(entries.map(presentAuditEntry));
     else if (entries.length === 0) terminal.note("The audit trail is empty.\n");
     else terminal.out(`${formatTable(columns, entries, terminal)}\n`);
     if (next !== undefined && !json)

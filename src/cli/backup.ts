@@ -7,10 +7,11 @@ import { whyUnrecorded } from "../storage/sqlite/data-file/last-backup.ts";
 import { misuse } from "../system/problem.ts";
 import { countFrom } from "../text/parsers.ts";
 import { command, flag, jsonFlag } from "./command.ts";
-import { reportCopy, withProgress } from "./data-file-command.ts";
+import { reportCopy } from "./copy-report.ts";
 import { orCannotBeWritten } from "./file-problem.ts";
 import { dataFile } from "./openings.ts";
-import { type Terminal, warn } from "./terminal.ts";
+import { startsOver, withSteps } from "./progress.ts";
+import type { Terminal } from "./terminal.ts";
 
 const done = "Backed up and checked";
 
@@ -36,19 +37,19 @@ export const backup = command({
       if (json) throw misuse("--json cannot be combined with a backup to standard output.");
       return backUpToOutput(from, terminal);
     }
-    const { made, removed, larger, unrecorded } = await withProgress(terminal, {
-      file: from,
-      ifInterrupted: "There is no backup.",
-      run: (onStep) =>
+    const next = `There is no backup. ${startsOver}`;
+    const { made, removed, larger, unrecorded } = await withSteps(
+      terminal,
+      { object: from, next },
+      (onStep) =>
         isFolder
           ? new BackupFolder(from, to).backUp(Date.now(), { keep, onStep })
           : backUpToFile(from, to, onStep),
-    });
+    );
     reportCopy(terminal, { from, done, copied: made, unrecorded, json: json ? { removed } : undefined });
     if (!json) for (const path of removed) terminal.note(`Removed ${path}.\n`);
     if (larger !== undefined)
-      warn(
-        terminal,
+      terminal.warn(
         `${larger} has more plants than this backup, so no old backup was deleted. Is --database the right one? If it is, move that backup away.`,
       );
     return isAsStored(made) && larger === undefined ? 0 : 1;
@@ -64,11 +65,10 @@ async function backUpToFile(from: string, to: string, onStep: OnStep): Promise<C
 async function backUpToOutput(from: string, terminal: Terminal): Promise<number> {
   if (terminal.outIsTerminal) throw misuse("Standard output is a terminal; redirect it to a file or a pipe.");
   const atMs = Date.now();
-  const copied = await withProgress(terminal, {
-    file: from,
-    ifInterrupted: "What was written is no complete backup.",
-    run: (onStep) => streamBackup(from, terminal.outWithBackpressure, onStep),
-  });
+  const next = `What was written is no complete backup. ${startsOver}`;
+  const copied = await withSteps(terminal, { object: from, next }, (onStep) =>
+    streamBackup(from, terminal.outWithBackpressure, onStep),
+  );
   const unrecorded = whyUnrecorded(from, { atMs, ...copied });
   const path = "standard output";
   reportCopy(terminal, { from, done, copied: { ...copied, path }, unrecorded, json: undefined });

@@ -1,6 +1,6 @@
 import { effectiveSettings, readServiceConfig, unknownVariables } from "../config/read-config.ts";
 import { command, everySetting, jsonFlag } from "./command.ts";
-import { escapeInvisible, formatColumns, printJson, warn } from "./terminal.ts";
+import { escapeInvisible, formatColumns } from "./terminal.ts";
 
 export const config = command({
   usage: "config",
@@ -11,7 +11,7 @@ export const config = command({
   async run({ flags: { json }, sources }, terminal) {
     const effective = effectiveSettings(sources);
     if (json) {
-      printJson(terminal, effective);
+      terminal.printJson(effective);
     } else {
       // The value is whatever the environment has, before it is validated.
       const rows = effective.map(({ name, value, source }) => [
@@ -21,7 +21,7 @@ export const config = command({
       ]);
       terminal.out(`${formatColumns([["name", "source", "value"], ...rows])}\n`);
     }
-    for (const name of unknownVariables(terminal.environment)) warn(terminal, `Unknown variable ${name}.`);
+    for (const name of unknownVariables(terminal.environment)) terminal.warn(`Unknown variable ${name}.`);
     // Validated after the listing, so that an invalid value is listed with its source before the error.
     readServiceConfig(sources);
     return 0;

@@ -3,18 +3,16 @@ import { readStoreConfig } from "../config/read-config.ts";
 import { secrets, settings } from "../config/settings.ts";
 import { parseId } from "../files/plant-json.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
-import type { Step } from "../plants/plant-backups.ts";
 import { type CopyCounts, copyStore, newCopyCounts } from "../storage/copy-store.ts";
 import { createStore, openForReading, openStore } from "../storage/open-store.ts";
 import { refuseMissingFile } from "../storage/sqlite/data-file/data-file-path.ts";
 import { isSameFile } from "../storage/sqlite/data-file/inode.ts";
 import { misuse, Problem } from "../system/problem.ts";
 import { formatCount, formatPlural } from "../text/counts.ts";
-import { capitalized } from "../text/words.ts";
 import { command, flag, jsonFlag, repeatedFlag, required } from "./command.ts";
 import { notingNewFile } from "./openings.ts";
-import { progressOfStep, showProgress } from "./progress.ts";
-import { printJson, type Terminal } from "./terminal.ts";
+import { resumes, withSteps } from "./progress.ts";
+import type { Terminal } from "./terminal.ts";
 
 export const copy = command({
   usage: "copy --from DATABASE --to DATABASE",
@@ -40,35 +38,29 @@ export const copy = command({
     if (!isDatabaseUrl(from)) refuseMissingFile(from, "Check --from.");
     const without = new Set(ids);
     const counts = newCopyCounts();
-    const again =
-      without.size > 0 ? `Delete ${withoutPassword(to)} and begin again.` : "Run this again; it resumes.";
-    terminal.ifInterrupted(() => terminal.err(`Interrupted. ${summary(counts)}. ${again}\n`));
-
-    // Both are opened as a command with that --database would open it.
     const configFor = (database: string) =>
       readStoreConfig({ ...sources, flags: { ...sources.flags, database } });
-    await using source = await openForReading(configFor(from));
-    await refuseUnknownIds(source.archive, without);
-    const open = without.size > 0 ? createStore : openStore;
-    await using target = await notingNewFile(to, terminal, () => open(configFor(to)));
-    const hadPlants = await hasPlants(target.archive);
+    const next = without.size > 0 ? `Delete ${withoutPassword(to)} and begin again.` : resumes;
+    const object = withoutPassword(from);
+    const mayHaveFollowers = await withSteps(terminal, { object, next }, async (onStep) => {
+      // Both are opened as a command with that --database would open it.
+      await using source = await openForReading(configFor(from));
+      await refuseUnknownIds(source.archive, without);
+      const open = without.size > 0 ? createStore : openStore;
+      await using target = await notingNewFile(to, terminal, () => open(configFor(to)));
+      const hadPlants = await hasPlants(target.archive);
 
-    // The copy, with its progress. A plant that the target refuses does not end it.
-    let step: Step = { doing: "copying the store", unit: "plants", done: () => 0, total: () => 0 };
-    using line = showProgress(terminal, () => progressOfStep(capitalized(step.doing), step));
-    await copyStore(source, target, counts, {
-      without,
-      onStep(next) {
-        step = next;
-      },
-      onFailed: (id, reason) => terminal.err(`Plant ${id} cannot be stored: ${reason}\n`),
+      // A plant that the target refuses does not end the copy.
+      const onFailed = (id: bigint, reason: string) =>
+        terminal.err(`Plant ${id} cannot be stored: ${reason}\n`);
+      await copyStore(source, target, counts, { without, onStep, onFailed });
+      return target.engine === "postgres" && hadPlants;
     });
-    line[Symbol.dispose]();
 
     const isIdentical = counts.problems.length === 0 && counts.failed === 0;
-    if (json) printJson(terminal, counts);
+    if (json) terminal.printJson(counts);
     else printCounts(terminal, counts, isIdentical);
-    if (target.engine === "postgres" && hadPlants && counts.created > 0)
+    if (mayHaveFollowers && counts.created > 0)
       terminal.note("Followers of the target that are past the times of these plants do not get them.\n");
     return isIdentical ? 0 : 1;
   },

@@ -27,14 +27,14 @@ import { formatPlural } from "../text/counts.ts";
 import { formatBytes } from "../text/sizes.ts";
 import { isoMinutes } from "../text/time.ts";
 import { command, everySetting, jsonFlag } from "./command.ts";
-import { escapeInvisible, formatColumns, printJson, type Terminal } from "./terminal.ts";
+import { escapeInvisible, formatColumns, type Terminal } from "./terminal.ts";
 
 /** What a check found. A check that throws has failed, for the reason in the message. */
 interface Facts {
   /** Begins with what it looked at. */
   readonly facts: string;
-  /** What an operator may have chosen, or only the operator can know, each with what to do about it. */
-  readonly warnings?: readonly (string | false | undefined)[];
+  /** What to do about what an operator may have chosen, or only the operator can know. */
+  readonly advice?: string | false | undefined;
 }
 
 interface Finding {
@@ -126,9 +126,10 @@ export const doctor = command({
     const config = readServiceConfig(sources);
     const findings: Finding[] = [];
     for (const check of checks) findings.push(...(await findingsOf(check, config)));
-    const has = (wanted: Finding["outcome"]) => findings.some(({ outcome }) => outcome === wanted);
-    const result = (["fail", "warn", "ok"] as const).find(has);
-    if (json) printJson(terminal, { result, findings });
+    const result = (["fail", "warn", "ok"] as const).find((wanted) =>
+      findings.some(({ outcome }) => outcome === wanted),
+    );
+    if (json) terminal.printJson({ result, findings });
     else terminal.out(`${formatFindings(findings, terminal)}\n`);
     return result === "fail" ? 1 : 0;
   },
@@ -149,8 +150,8 @@ async function findingsOf([check, run, remedy]: Check, config: StoreConfig): Pro
   try {
     const found = await run(config);
     if (found === undefined) return [];
-    const advice = (found.warnings ?? []).filter((warning) => warning).join(" ");
-    return [{ check, outcome: advice === "" ? "ok" : "warn", message: found.facts, advice: advice || null }];
+    const { facts: message, advice } = found;
+    return [{ check, outcome: advice ? "warn" : "ok", message, advice: advice || null }];
   } catch (error) {
     return [{ check, outcome: "fail", message: describeFileError(error), advice: remedy }];
   }
@@ -172,7 +173,7 @@ function checkFolder({ database }: StoreConfig): Facts | undefined {
   const isNew =
     "The data folder does not exist yet. The first start creates it. If you expected one, check --database.";
   // Node returns the number as a signed one.
-  return { facts, warnings: [!exists && isNew, filesystems.get(type >>> 0)] };
+  return { facts, advice: filesystems.get(type >>> 0) ?? (!exists && isNew) };
 }
 
 /** Times real fsyncs, on a file that is removed again. */
@@ -199,13 +200,16 @@ export function judgeFsync(folder: string, timesMs: readonly number[]): Facts {
   const sorted = timesMs.toSorted((one, other) => one - other);
   const at = (share: number) => sorted[Math.floor(sorted.length * share)] ?? 0;
   const medianMs = at(0.5);
-  return {
-    facts: `${folder}, ${sorted.length} fsyncs: median ${medianMs.toFixed(3)} ms, p99 ${at(0.99).toFixed(3)} ms`,
-    warnings: [
-      medianMs < implausibleMs &&
+  const facts = `${folder}, ${sorted.length} fsyncs: median ${medianMs.toFixed(3)} ms, p99 ${at(0.99).toFixed(3)} ms`;
+  if (medianMs < implausibleMs)
+    return {
+      facts,
+      advice:
         "Most devices cannot flush that fast. Unless this one has power-loss protection, a volatile cache (of the disk, or of a virtual machine's host) may lose acknowledged plants in a power failure. Turn it off.",
-      medianMs > slowMs && "That is slow, and every batch waits for one. Use a faster disk.",
-    ],
+    };
+  return {
+    facts,
+    advice: medianMs > slowMs && "That is slow, and every batch waits for one. Use a faster disk.",
   };
 }
 
@@ -222,7 +226,7 @@ async function checkDataFile(config: StoreConfig): Promise<Facts | undefined> {
   if (!isWritable) throw new Error(`${facts}; ${localUser()} may not write to it`);
   const syncFailed =
     "An fsync failed in the previous run. The next start copies the file, which needs as much free space again; check the disk (dmesg, smartctl) first.";
-  return { facts, warnings: [hasSyncFailed && !found.hasWriter && syncFailed] };
+  return { facts, advice: hasSyncFailed && !found.hasWriter && syncFailed };
 }
 
 async function checkBackupFolder(config: StoreConfig): Promise<Facts | undefined> {
@@ -231,7 +235,7 @@ async function checkBackupFolder(config: StoreConfig): Promise<Facts | undefined
   const { backups, problem } = await folder.list();
   const newest = backups[0] && `, the newest of ${isoMinutes(backups[0].atMs)}`;
   const facts = `${folder.folderPath}, ${formatPlural(backups.length, "backup")}${newest ?? ""}`;
-  return { facts, warnings: [problem] };
+  return { facts, advice: problem };
 }
 
 async function checkPostgres(config: StoreConfig): Promise<Facts | undefined> {
@@ -241,10 +245,7 @@ async function checkPostgres(config: StoreConfig): Promise<Facts | undefined> {
   const { diagnoseDatabase } = await import("../storage/postgres/diagnose-database.ts");
   const { facts, rewriting } = await diagnoseDatabase(database, config);
   const changes = `The table plants has the ${rewriting.join(" and the ")}, which may change or drop a plant before it is stored. See "On PostgreSQL" in docs/operating.md.`;
-  return {
-    facts: `${withoutPassword(database)}: ${facts}`,
-    warnings: [rewriting.length > 0 && changes],
-  };
+  return { facts: `${withoutPassword(database)}: ${facts}`, advice: rewriting.length > 0 && changes };
 }
 
 /** Whether the address can be bound, unless a service may have it: of a server nobody knows whether one uses it. */
@@ -259,7 +260,7 @@ async function checkListener(
   if (error === undefined) return { facts: `${shown} is free` };
   if (codeOf(error) !== "EADDRINUSE") throw listenProblem(error, address, listener);
   if (isDatabaseUrl(database))
-    return { facts: `${shown} is in use`, warnings: ["Make sure that this service is the one using it."] };
+    return { facts: `${shown} is in use`, advice: "Make sure that this service is the one using it." };
   if (!hasWriter(database)) throw new Error(`${shown} is in use, and no service has this data file open`);
   return { facts: `${shown} is in use, and a service has this data file open` };
 }
@@ -272,10 +273,7 @@ function checkCertificate({ tls }: StoreConfig): Facts | undefined {
   const state = certificateState(expiresAtMs, Date.now());
   if (state === "expired") throw new Error(`${tls.cert} expired on ${expiry}, and clients refuse it`);
   const renew = `That is in less than ${renewalDays} days. Renew it, then restart the service.`;
-  return {
-    facts: `${tls.cert} is valid until ${expiry}`,
-    warnings: [state === "expires-soon" && renew],
-  };
+  return { facts: `${tls.cert} is valid until ${expiry}`, advice: state === "expires-soon" && renew };
 }
 
 /** The folder of the data file, or the nearest above it that exists: `serve` creates the rest. */

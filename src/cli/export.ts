@@ -6,7 +6,7 @@ import { oneOf } from "../text/parsers.ts";
 import { command, flag } from "./command.ts";
 import { reading } from "./openings.ts";
 import { filterFlags, filterOf } from "./plant-filter.ts";
-import { showProgress } from "./progress.ts";
+import { showProgress, startsOver } from "./progress.ts";
 
 const pageRows = 5000;
 
@@ -30,20 +30,15 @@ export const exportPlants = command({
   async run({ flags: { format, ...filters }, opened: store }, terminal) {
     let exported = 0;
     let searched = 0;
-    terminal.ifInterrupted(() =>
-      terminal.err(
-        `Interrupted after ${formatPlural(exported, "plant")}. The output is not complete. Run this again; it starts from the beginning.\n`,
-      ),
-    );
-    const total = await store.archive.total();
-    // If the rows go to the terminal, the progress would be drawn between them.
-    using line = terminal.outIsTerminal
-      ? undefined
-      : showProgress(terminal, () => ({
-          what: `Exporting as ${format}`,
-          share: shareOf(searched, total),
-          outcome: formatPlural(exported, "plant"),
-        }));
+    let total = 0;
+    const progress = () => ({
+      what: `exporting as ${format}`,
+      share: shareOf(searched, total),
+      outcome: formatPlural(exported, "plant"),
+    });
+    const next = `The output is not complete. ${startsOver}`;
+    using line = showProgress(terminal, progress, { next, printsRows: true });
+    total = await store.archive.total();
 
     async function* countedPages() {
       for await (const page of pagesOf(store.archive, filterOf(filters), pageRows)) {
@@ -58,7 +53,7 @@ export const exportPlants = command({
       const isRead = await terminal.outWithBackpressure(text);
       if (!isRead) break;
     }
-    line?.[Symbol.dispose]();
+    line[Symbol.dispose]();
     if (terminal.errIsTerminal) terminal.note(`Exported ${formatPlural(exported, "plant")}.\n`);
     return 0;
   },

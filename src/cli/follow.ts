@@ -3,7 +3,6 @@ import {
   type FollowedPlant,
   type FollowFilter,
   ServiceRefused,
-  ServiceUnreachable,
 } from "../client/plant-store-client.ts";
 import { readConfig } from "../config/read-config.ts";
 import { secrets, settings } from "../config/settings.ts";
@@ -17,8 +16,8 @@ import { isoTime } from "../text/time.ts";
 import { command, flag, switchFlag } from "./command.ts";
 import { FollowedFile } from "./followed-file.ts";
 import { filterFlags, filterOf } from "./plant-filter.ts";
-import { showProgress } from "./progress.ts";
-import { attemptsFlag, describeRefusal, listenerUrl, patientClient, urlFlag } from "./remote-service.ts";
+import { resumes, showProgress } from "./progress.ts";
+import { attemptsFlag, describeServiceError, listenerUrl, patientClient, urlFlag } from "./remote-service.ts";
 
 const scope = "plants:read";
 const beginning = "0";
@@ -63,9 +62,11 @@ export const follow = command({
     const pages = client.followPlants({ after, filter: sentFilter(filterOf(filters)), everyMs });
     let followed = 0;
     const progress = () =>
-      ({ what: `Following ${baseUrl}`, share: undefined, outcome: formatPlural(followed, "plant") }) as const;
-    // If the plants go to the terminal, the progress would be drawn between them.
-    using _line = file === undefined && terminal.outIsTerminal ? undefined : showProgress(terminal, progress);
+      ({ what: `following ${baseUrl}`, share: undefined, outcome: formatPlural(followed, "plant") }) as const;
+    using _line = showProgress(terminal, progress, {
+      next: nextText(path),
+      printsRows: file === undefined,
+    });
     let startedAt: string | undefined;
     let isWaiting = false;
     try {
@@ -106,13 +107,16 @@ function lineOf({ id, name, tag, createdAt, createdBy, cursor }: FollowedPlant):
   return `{"id":${BigInt(id)},${rest.slice(1)}\n`;
 }
 
+function nextText(path: string | undefined): string {
+  return path === undefined ? "To go on, name the last cursor by --after." : resumes;
+}
+
 /** What to do after a failure that nobody can retry. */
 function asProblem(error: unknown, path: string | undefined): unknown {
-  if (error instanceof ServiceUnreachable) return new Problem(`${error.message} Run this again; it resumes.`);
-  if (!(error instanceof ServiceRefused)) return error;
-  if (error.error === staleCursor && path !== undefined)
+  if (error instanceof ServiceRefused && error.error === staleCursor && path !== undefined)
     return new Problem(
       `${path} has plants of another store, or of this one before it was restored. Compare it with the store, then follow into a new file.`,
     );
-  return new Problem(describeRefusal(error, scope));
+  const sentence = describeServiceError(error, scope);
+  return sentence === undefined ? error : new Problem(`${sentence} ${nextText(path)}`);
 }

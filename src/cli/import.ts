@@ -1,9 +1,6 @@
-import { isRetryableStatus } from "../client/errors.ts";
-import { ServiceRefused, ServiceUnreachable } from "../client/plant-store-client.ts";
 import { readConfig } from "../config/read-config.ts";
 import { secrets, settings } from "../config/settings.ts";
 import { describeSource } from "../files/detect-source.ts";
-import type { InputRow } from "../files/input-row.ts";
 import { detectFormat, fileFormats, readRows, rowReaderFor } from "../files/read-rows.ts";
 import { isSameFile } from "../storage/sqlite/data-file/inode.ts";
 import { misuse, Problem } from "../system/problem.ts";
@@ -13,9 +10,8 @@ import { refuseUnreadableFile } from "./file-problem.ts";
 import { openInput } from "./import-input.ts";
 import { formatReport, RefusedFile, Tally } from "./import-report.ts";
 import { createByRequest, createNone, createRows, type RowOutcome } from "./import-rows.ts";
-import { showProgress } from "./progress.ts";
-import { attemptsFlag, describeRefusal, listenerUrl, patientClient, urlFlag } from "./remote-service.ts";
-import { printJson } from "./terminal.ts";
+import { resumes, showProgress } from "./progress.ts";
+import { attemptsFlag, describeServiceError, listenerUrl, patientClient, urlFlag } from "./remote-service.ts";
 
 const scope = "plants:create";
 
@@ -76,24 +72,22 @@ export const importPlants = command({
       const print = hasSucceeded ? terminal.note : terminal.err;
       const rounded = Math.round(seconds * 1000) / 1000;
       // A failure that is undefined is left out.
-      if (json) printJson(terminal, { source: source(), ...counts, failure, refusals, seconds: rounded });
-      else print(formatReport(tally, { failure, refusedPath, isDryRun }));
+      if (json) terminal.printJson({ source: source(), ...counts, failure, refusals, seconds: rounded });
+      else print(`Read ${name} as ${source()}.\n${formatReport(tally, { failure, refusedPath, isDryRun })}`);
       return hasSucceeded ? 0 : 1;
     };
     using line = showProgress(terminal, () => ({
-      what: `${isDryRun ? "Checking" : "Importing"} ${name}`,
+      what: `${isDryRun ? "checking" : "importing"} ${name} as ${source()}`,
       share: input.share(tally.bytes),
       outcome: tally.outcome(),
     }));
     terminal.ifInterrupted(() => {
       refusedFile?.finish();
-      const again = isDryRun ? "" : " Run this again; it resumes.";
-      report(`Interrupted after line ${tally.lastLine}.${again}`);
+      report(`Interrupted after line ${tally.lastLine}.${isDryRun ? "" : ` ${resumes}`}`);
     });
 
-    // Every row, in the order of the file. The reader knows how it reads by the first row, or at the end of a file without any.
-    const announce = () => terminal.note(`Read ${name} as ${source()}.\n`);
-    const rows = announced(readRows(input.chunks, reader), announce);
+    // Every row, in the order of the file.
+    const rows = readRows(input.chunks, reader);
     const error = await countOutcomes(createRows(rows, create, done.signal), tally, refusedFile);
     // After a failure, nobody waits for the requests in flight.
     done.abort();
@@ -101,20 +95,6 @@ export const importPlants = command({
     return report(error === undefined ? undefined : failureText(error, tally, isDryRun));
   },
 });
-
-/** Passes the rows on, and announces before the first, or at the end, how they are read. */
-async function* announced(
-  rows: AsyncIterable<InputRow>,
-  announce: () => void,
-): AsyncGenerator<InputRow, void, void> {
-  let isAnnounced = false;
-  for await (const row of rows) {
-    if (!isAnnounced) announce();
-    isAnnounced = true;
-    yield row;
-  }
-  if (!isAnnounced) announce();
-}
 
 /** Counts the outcomes and saves the refused rows, up to a failure, which it returns. */
 async function countOutcomes(
@@ -139,15 +119,7 @@ async function countOutcomes(
 /** Why not every row has its outcome, and what to do. A file of which no row can be read was not imported in part. @throws Problem */
 function failureText(error: unknown, { rows }: Tally, isDryRun: boolean): string {
   const isPartial = error instanceof Problem && rows > 0;
-  if (!isPartial && !(error instanceof ServiceRefused || error instanceof ServiceUnreachable)) throw error;
-  const reason = error instanceof ServiceRefused ? describeRefusal(error, scope) : error.message;
-  const again = isRetryable(error) ? "Run this again" : "Fix that and run this again";
-  return `The import stopped. ${reason}${isDryRun ? "" : ` ${again}; it resumes.`}`;
-}
-
-/** Whether nobody has to change anything before it can succeed. */
-function isRetryable(error: Error): boolean {
-  return error instanceof ServiceRefused
-    ? isRetryableStatus(error.status)
-    : error instanceof ServiceUnreachable;
+  const reason = isPartial ? error.message : describeServiceError(error, scope);
+  if (reason === undefined) throw error;
+  return `The import stopped. ${reason}${isDryRun ? "" : " Once that is fixed, run this again; it resumes."}`;
 }

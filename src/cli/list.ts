@@ -6,12 +6,11 @@ import { countFrom } from "../text/parsers.ts";
 import { command, flag, switchFlag } from "./command.ts";
 import { reading } from "./openings.ts";
 import { filterFlags, filterOf } from "./plant-filter.ts";
-import { showProgress } from "./progress.ts";
+import { showProgress, startsOver } from "./progress.ts";
 import { type Column, formatTable } from "./table.ts";
-import { printJson } from "./terminal.ts";
 
 const pageMax = 1000;
-const columns: readonly Column<StoredPlant>[] = [
+export const columns: readonly Column<StoredPlant>[] = [
   { heading: "id", cell: ({ id }) => String(id) },
   { heading: "createdAt", cell: ({ createdAtMs }) => createdAtMs },
   { heading: "name", cell: ({ name }) => name, isFreeText: true },
@@ -40,16 +39,11 @@ export const list = command({
     let searched = 0;
     // The share is unknown, since counting all plants may take longer than the search.
     const progress = () => ({
-      what: "Searching",
+      what: "searching",
       share: undefined,
       outcome: `${formatPlural(searched, "plant")}, ${formatCount(found.length)} of which match`,
     });
-    terminal.ifInterrupted(() =>
-      terminal.err(
-        `Interrupted after ${progress().outcome}. Run this again; it starts from the beginning.\n`,
-      ),
-    );
-    using line = showProgress(terminal, progress);
+    using line = showProgress(terminal, progress, { next: startsOver });
     // A page with a next one says only that there is more to search. So that people know whether there are more plants, one more
     // is searched for, which may take long.
     const wanted = json ? limit : limit + 1;
@@ -65,7 +59,7 @@ export const list = command({
 
     const plants = found.slice(0, limit);
     const isFiltered = Object.values(filter).some((value) => value !== undefined);
-    if (json) printJson(terminal, plants.map(presentPlant));
+    if (json) terminal.printJson(plants.map(presentPlant));
     else if (plants.length === 0) terminal.note(isFiltered ? "No plants match.\n" : "No plants yet.\n");
     else terminal.out(`${formatTable(columns, plants, terminal)}\n`);
     if (found.length > limit && !json)

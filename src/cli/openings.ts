@@ -9,7 +9,7 @@ import { openForReading, openTokens } from "../storage/open-store.ts";
 import type { ReadableStore, Store } from "../storage/store.ts";
 import { misuse } from "../system/problem.ts";
 import type { Opening } from "./command.ts";
-import { type Terminal, warn } from "./terminal.ts";
+import type { Terminal } from "./terminal.ts";
 
 const store = {
   settings: [settings.database, settings.allowUnsafeDatabase],
@@ -21,7 +21,7 @@ export const reading: Opening<ReadableStore> = {
   ...store,
   open: (sources, terminal) =>
     openForReading(readStoreConfig(sources), ({ sentence }) =>
-      warn(terminal, `${sentence} \`plant-store doctor\` says what to do.`),
+      terminal.warn(`${sentence} \`plant-store doctor\` says what to do.`),
     ),
 };
 

@@ -5,7 +5,7 @@ import { formatProgress, type Progress, showProgress } from "./progress.ts";
 import { type Process, terminalOf } from "./terminal.ts";
 
 const importing: Progress = {
-  what: "Importing plants.csv",
+  what: "importing plants.csv",
   share: 0.41,
   outcome: "82,000 created  12 refused  5,126/s",
 };
@@ -17,7 +17,7 @@ test("progress says what is done, the share, the time left and the outcome", () 
 });
 
 test("progress never wraps", () => {
-  const what = `Importing ${"木".repeat(50)}\u001b[2J`;
+  const what = `importing ${"木".repeat(50)}\u001b[2J`;
   for (let columns = 20; columns <= 120; columns++) {
     const text = formatProgress({ ...importing, what }, 16_000, columns);
     expect(Bun.stringWidth(text)).toBeLessThan(columns);
@@ -34,7 +34,9 @@ function writtenOn(errCanRedraw: boolean): string[] {
     written += text;
   };
   const terminal = terminalOf(fake<Process>({ errCanRedraw, errIsTerminal: true, errColumns: 80, err }));
-  const line = showProgress(terminal, () => ({ what: "Checking", share: undefined, outcome: "" }));
+  const line = showProgress(terminal, () => ({ what: "checking", share: undefined, outcome: "" }), {
+    next: "",
+  });
   const snapshots: string[] = [];
   const take = (): void => {
     snapshots.push(written);

@@ -3,7 +3,6 @@ import { settings } from "../config/settings.ts";
 import { codeOf, messageOf } from "../system/errors.ts";
 import { command, jsonFlag } from "./command.ts";
 import { listenerUrl, urlFlag } from "./remote-service.ts";
-import { printJson } from "./terminal.ts";
 
 const responseMsMax = 5000;
 
@@ -24,7 +23,7 @@ export const ready = command({
     const base = givenUrl?.href ?? `${listenerUrl(operatorListen ?? listen, config)}${path}`;
     const url = base.replace(/\/+$/, "");
     const problem = await whyUnready(`${url}/readyz`);
-    if (json) printJson(terminal, { url, ready: problem === undefined, problem: problem ?? null });
+    if (json) terminal.printJson({ url, ready: problem === undefined, problem: problem ?? null });
     else if (problem === undefined) terminal.note(`${url} is ready.\n`);
     else terminal.err(`${url} is not ready: ${problem}\n`);
     return problem === undefined ? 0 : 1;
@@ -34,29 +33,18 @@ export const ready = command({
 async function whyUnready(url: string): Promise<string | undefined> {
   try {
     const response = await fetch(url, { redirect: "manual", signal: AbortSignal.timeout(responseMsMax) });
-    const location = response.headers.get("location");
     // Whatever is there may be ready, but it is not the service at this URL.
-    if (isRedirect(response.status) && location !== null)
-      return `it redirects to ${location}, which is not followed. Check the URL.`;
+    const location = response.headers.get("location");
+    if (location !== null) return `it redirects to ${location}, which is not followed. Check the URL.`;
     const { status, error, message } = Object(await response.json().catch(() => undefined));
     if (response.ok && status === "ready") return undefined;
     return typeof error === "number" && typeof message === "string"
       ? message
       : `something else responded, with status ${response.status}. Check the URL, and that the service is running.`;
   } catch (error) {
-    return noResponseText(error);
+    const reason = codeOf(error) || messageOf(error);
+    return /CERT|SIGNATURE/.test(reason)
+      ? `its certificate is not trusted (${messageOf(error)}). Set NODE_EXTRA_CA_CERTS to the certificate of its authority, or use a name from the certificate in --url.`
+      : `no response (${reason}).`;
   }
-}
-
-function isRedirect(status: number): boolean {
-  return status >= 300 && status < 400;
-}
-
-function noResponseText(error: unknown): string {
-  if (error instanceof Error && error.name === "TimeoutError")
-    return `no response within ${responseMsMax / 1000} s.`;
-  const code = codeOf(error);
-  return /CERT|SIGNATURE/.test(code)
-    ? `its certificate is not trusted (${messageOf(error)}). Set NODE_EXTRA_CA_CERTS to the certificate of its authority, or use a name from the certificate in --url.`
-    : `no response (${code || messageOf(error)}).`;
 }

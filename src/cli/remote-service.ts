@@ -1,7 +1,7 @@
 // The service that a command sends requests to.
 
 import type { Scope } from "../access/scopes.ts";
-import { PlantStoreClient, type ServiceRefused } from "../client/plant-store-client.ts";
+import { PlantStoreClient, ServiceRefused, ServiceUnreachable } from "../client/plant-store-client.ts";
 import { type Config, type ConfigSources, readAccessToken } from "../config/read-config.ts";
 import { parseBaseUrl } from "../config/setting-parsers.ts";
 import { reachableUrl } from "../http/listen-address.ts";
@@ -77,9 +77,17 @@ export function patientClient(
   });
 }
 
-/** What the service said, and what to do if it is about the token. */
-export function describeRefusal({ message, error, status }: ServiceRefused, scope: Scope): string {
-  const isToken = status === 401 || status === 403;
-  const advice = isToken ? ` Set PLANT_STORE_ACCESS_TOKEN to a token with the scope ${scope}.` : "";
-  return `${message} (${error})${advice}`;
+/** Why the service did not do what it was asked, and what to do; undefined if the error is another one. */
+export function describeServiceError(error: unknown, scope: Scope): string | undefined {
+  if (error instanceof ServiceUnreachable) return error.message;
+  if (!(error instanceof ServiceRefused)) return undefined;
+  const { message, error: number, status } = error;
+  return `${message} (${number})${adviceFor(status, scope)}`;
+}
+
+function adviceFor(status: number, scope: Scope): string {
+  if (status === 401 || status === 403)
+    return ` Set PLANT_STORE_ACCESS_TOKEN to a token with the scope ${scope}.`;
+  const listener = scope === "plants:create" ? "public" : "operator";
+  return status === 404 ? ` Check --url, which must be that of the ${listener} listener.` : "";
 }

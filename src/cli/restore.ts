@@ -7,9 +7,9 @@ import { realDataFile } from "../storage/sqlite/data-file/data-file-path.ts";
 import { formatCount, formatPlural } from "../text/counts.ts";
 import { shellQuoted } from "../text/shell.ts";
 import { command, jsonFlag, switchFlag } from "./command.ts";
-import { reportCopy, withProgress } from "./data-file-command.ts";
+import { reportCopy } from "./copy-report.ts";
 import { dataFile } from "./openings.ts";
-import { warn } from "./terminal.ts";
+import { startsOver, withSteps } from "./progress.ts";
 
 export const restore = command({
   usage: "restore FILE",
@@ -25,20 +25,17 @@ export const restore = command({
   argument: String,
   opens: dataFile("pg_restore"),
   async run({ flags: { replace, json }, argument: from, opened: { path: to } }, terminal) {
-    const restored = await withProgress(terminal, {
-      file: from,
-      ifInterrupted: "It is not restored.",
-      run: (onStep) =>
-        restoreDataFile(from, to, { replace, warn: (sentence) => warn(terminal, sentence), onStep }),
-    });
+    const next = `It is not restored. ${startsOver}`;
+    const restored = await withSteps(terminal, { object: from, next }, (onStep) =>
+      restoreDataFile(from, to, { replace, warn: (sentence) => terminal.warn(sentence), onStep }),
+    );
     const { hasChecksum, before, unrecorded, plants, matchedPlants } = restored;
     const done = hasChecksum ? "Restored and checked" : "Restored";
     const more = json ? { checksummed: hasChecksum, before } : undefined;
     reportCopy(terminal, { from, done, copied: restored, unrecorded, json: more });
     if (before !== null && !json) terminal.note(beforeText(before, to));
     if (!hasChecksum)
-      warn(
-        terminal,
+      terminal.warn(
         `${checksumFile(from)} is missing, so the content of ${from} was checked only by its digests: ${formatCount(matchedPlants)} of ${formatPlural(plants, "plant")} match one. To check all of it, put that file beside the backup and restore again.`,
       );
     return 0;

@@ -22,7 +22,7 @@ import { restore } from "./restore.ts";
 import { serve } from "./serve.ts";
 import { show } from "./show.ts";
 import { didYouMean, nearestWord } from "./suggestion.ts";
-import { interruptedCode, type Process, type Terminal, terminalOf, warn } from "./terminal.ts";
+import { interruptedCode, type Process, type Terminal, terminalOf } from "./terminal.ts";
 import { tokenCreate, tokenList, tokenRevoke, tokenRotate } from "./token.ts";
 import { verify } from "./verify.ts";
 import { version } from "./version.ts";
@@ -83,7 +83,7 @@ export async function runCommand(args: readonly string[], given: Process): Promi
     // A service logs its warnings, handles signals by itself, and goes on if nobody reads what it prints.
     if (command.isService) return await execute(command, parsed, terminalOf(given, { isLog: true }));
     for (const warning of exposureWarnings(parsed.sources, secretsOf(command)))
-      warn(terminal, `${capitalized(warning)}.`);
+      terminal.warn(`${capitalized(warning)}.`);
     const ownTerminal = terminalOf(given, { isQuiet: parsed.flags["quiet"] === true });
     const code = execute(command, parsed, ownTerminal);
     const isFlushed = code.then(() => terminal.outFlushed());

@@ -1,10 +1,9 @@
 import { parseId, presentPlant } from "../files/plant-json.ts";
-import type { StoredPlant } from "../plants/plant-archive.ts";
 import { Problem } from "../system/problem.ts";
-import { isoTime } from "../text/time.ts";
 import { command, switchFlag } from "./command.ts";
+import { columns } from "./list.ts";
 import { reading } from "./openings.ts";
-import { escapeInvisible, formatColumns, printJson, visibleText } from "./terminal.ts";
+import { formatRow } from "./table.ts";
 
 export const show = command({
   usage: "show ID",
@@ -16,18 +15,8 @@ export const show = command({
   async run({ flags: { json }, argument: id, opened: store }, terminal) {
     const plant = await store.archive.find(id);
     if (plant === undefined) throw new Problem(`No plant has the id ${id}.`);
-    if (json) printJson(terminal, presentPlant(plant));
-    else terminal.out(`${formatColumns(details(plant))}\n`);
+    if (json) terminal.printJson(presentPlant(plant));
+    else terminal.out(`${formatRow(columns, plant)}\n`);
     return 0;
   },
 });
-
-function details({ id, name, tag, createdAtMs, createdBy }: StoredPlant): string[][] {
-  return [
-    ["id", String(id)],
-    ["name", visibleText(name)],
-    ...(tag === undefined ? [] : [["tag", visibleText(tag)]]),
-    ["createdAt", isoTime(createdAtMs)],
-    ["createdBy", escapeInvisible(createdBy)],
-  ];
-}

@@ -22,19 +22,26 @@ export function formatTable<Row>(
   rows: readonly Row[],
   { outIsTerminal, outColumns }: Pick<Terminal, "outIsTerminal" | "outColumns">,
 ): string {
-  const cellText = ({ cell, isFreeText }: Column<Row>, row: Row, index: number): string => {
-    const value = cell(row);
-    if (value === undefined) return "-";
-    if (typeof value === "number") return outIsTerminal ? isoMinutes(value) : isoTime(value);
-    const text = visibleText(value);
-    const canBeCut = outIsTerminal && isFreeText && index < columns.length - 1;
-    return canBeCut ? cutToColumns(text, textColumnsMax) : text;
-  };
-  const table = formatColumns([
-    columns.map(({ heading }) => heading),
-    ...rows.map((row) => columns.map((column, index) => cellText(column, row, index))),
-  ]);
-  if (!outIsTerminal) return table;
-  const lines = table.split("\n").map((line) => cutToColumns(line, outColumns));
-  return lines.join("\n");
+  const headings = columns.map(({ heading }) => heading);
+  const texts = rows.map((row) => columns.map(({ cell }) => cellText(cell(row), outIsTerminal)));
+  if (!outIsTerminal) return formatColumns([headings, ...texts]);
+  const cut = texts.map((row) =>
+    row.map((text, index) =>
+      columns[index]?.isFreeText && index < columns.length - 1 ? cutToColumns(text, textColumnsMax) : text,
+    ),
+  );
+  const lines = formatColumns([headings, ...cut]).split("\n");
+  return lines.map((line) => cutToColumns(line, outColumns)).join("\n");
+}
+
+/** One row, whole, with a line for each of its values. */
+export function formatRow<Row>(columns: readonly Column<Row>[], row: Row): string {
+  const values = columns.filter(({ cell }) => cell(row) !== undefined);
+  return formatColumns(values.map(({ heading, cell }) => [heading, cellText(cell(row), false)]));
+}
+
+function cellText(value: string | number | undefined, isBrief: boolean): string {
+  if (value === undefined) return "-";
+  if (typeof value === "string") return visibleText(value);
+  return isBrief ? isoMinutes(value) : isoTime(value);
 }

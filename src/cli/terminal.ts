@@ -52,6 +52,9 @@ export interface Process {
 export interface Terminal extends Process {
   /** Writes messages that --quiet leaves out to standard error: what was done, and hints. */
   readonly note: (text: string) => void;
+  /** Writes a warning to standard error: one sentence or more. */
+  readonly warn: (sentence: string) => void;
+  readonly printJson: (value: unknown) => void;
   /** Shows this line on a terminal, in place of the one before it, until anything else is printed; an empty one erases it. */
   readonly showLine: (line: string) => void;
   /** Sets how a command reports what was done, and how to go on, if a signal ends it. */
@@ -64,15 +67,6 @@ export interface Terminal extends Process {
 export function interruptedCode(signal: string): number {
   const signals: Readonly<Record<string, number | undefined>> = constants.signals;
   return 128 + (signals[signal] ?? constants.signals.SIGTERM);
-}
-
-export function printJson(terminal: Terminal, value: unknown): void {
-  terminal.out(`${formatJson(value, 2)}\n`);
-}
-
-/** Writes a warning: one sentence or more. */
-export function warn({ err }: Pick<Terminal, "err">, sentence: string): void {
-  err(`plant-store: ${sentence}\n`);
 }
 
 /** The text on one line, with control and invisible characters escaped, so that it cannot control the terminal. */
@@ -100,6 +94,8 @@ export function terminalOf(given: Process, { isLog = false, isQuiet = false } = 
     const lines = escapeUnkept(text, invisibleInLines);
     given.err(errIsTerminal ? wrappedLines(lines, given.errColumns) : lines);
   };
+  const print = (text: string) => out(outIsTerminal ? escapeUnkept(text, invisibleInLines) : text);
+  const err = isLog ? printLog : printMessage;
   return {
     ...given,
     // They change with the width of the window.
@@ -109,13 +105,15 @@ export function terminalOf(given: Process, { isLog = false, isQuiet = false } = 
     get errColumns() {
       return given.errColumns;
     },
-    out: (text) => out(outIsTerminal ? escapeUnkept(text, invisibleInLines) : text),
+    out: print,
     outWithBackpressure: (data) =>
       outWithBackpressure(
         outIsTerminal && typeof data === "string" ? escapeUnkept(data, invisibleInLines) : data,
       ),
-    err: isLog ? printLog : printMessage,
+    err,
     note: isQuiet ? () => {} : printMessage,
+    warn: (sentence) => err(`plant-store: ${sentence}\n`),
+    printJson: (value) => print(`${formatJson(value, 2)}\n`),
     showLine,
     ifInterrupted(report) {
       reportInterrupted = report;

@@ -11,7 +11,7 @@ import { eitherOf } from "../text/words.ts";
 import { command, flag, jsonFlag, repeatedFlag, required } from "./command.ts";
 import { reading, tokens, tokensOfAnyStore } from "./openings.ts";
 import { type Column, formatTable } from "./table.ts";
-import { printJson, type Terminal } from "./terminal.ts";
+import type { Terminal } from "./terminal.ts";
 
 const columns: readonly Column<Token>[] = [
   { heading: "id", cell: ({ id }) => id },
@@ -63,7 +63,7 @@ export const tokenList = command({
   async run({ flags: { json }, opened: store, sources }, terminal) {
     const all = await store.tokens.all();
     const database = databaseFlag(readConfig(sources).database);
-    if (json) printJson(terminal, presentTokens(all));
+    if (json) terminal.printJson(presentTokens(all));
     else if (all.length === 0)
       terminal.note(`No tokens yet. To create one:\n  plant-store token create --name NAME${database}\n`);
     else terminal.out(`${formatTable(columns, all, terminal)}\n`);
@@ -80,7 +80,7 @@ export const tokenRevoke = command({
   opens: tokens,
   async run({ flags: { json }, argument, opened }, terminal) {
     const revoked = await revokeTokens(opened.tokens, argument, localOrigin(), Date.now());
-    if (json) printJson(terminal, presentTokens(revoked));
+    if (json) terminal.printJson(presentTokens(revoked));
     else terminal.note(`Revoked ${revoked.map(({ id, name }) => `${name} (${id})`).join(", ")}.\n`);
     return 0;
   },
@@ -111,7 +111,7 @@ export const tokenRotate = command({
 });
 
 function printMinted({ token, secret }: Minted, terminal: Terminal): void {
-  printJson(terminal, { ...presentToken(token, Date.now()), secret });
+  terminal.printJson({ ...presentToken(token, Date.now()), secret });
 }
 
 /** Only the secret goes to standard output, for `TOKEN=$(plant-store token create …)`. */

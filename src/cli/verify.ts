@@ -7,9 +7,10 @@ import {
 import { formatCount, formatPlural } from "../text/counts.ts";
 import { isoMinutes, isoTime } from "../text/time.ts";
 import { command, flag, jsonFlag } from "./command.ts";
-import { digestText, withProgress } from "./data-file-command.ts";
+import { digestText } from "./copy-report.ts";
 import { dataFile } from "./openings.ts";
-import { printJson, type Terminal } from "./terminal.ts";
+import { startsOver, withSteps } from "./progress.ts";
+import type { Terminal } from "./terminal.ts";
 
 export const verify = command({
   usage: "verify",
@@ -21,21 +22,14 @@ export const verify = command({
   },
   opens: dataFile("pg_amcheck"),
   async run({ flags: { against, json }, opened: { path } }, terminal) {
-    const { verified, compared } = await withProgress(terminal, {
-      file: path,
-      ifInterrupted: "No file was changed.",
-      async run(onStep) {
-        const found = await verifyDataFile(path, onStep);
-        if (against === undefined) return { verified: found, compared: undefined };
-        return {
-          verified: found,
-          compared: { path: against, ...(await compareWith(path, against, onStep)) },
-        };
-      },
-    });
+    const next = `No file was changed. ${startsOver}`;
+    const [verified, compared] = await withSteps(terminal, { object: path, next }, async (onStep) => [
+      await verifyDataFile(path, onStep),
+      against === undefined ? undefined : { path: against, ...(await compareWith(path, against, onStep)) },
+    ]);
     const isSound = verified.problems.length === 0 && (!compared || compared.differences.length === 0);
     if (json) {
-      printJson(terminal, presentVerified(path, verified, compared, isSound));
+      terminal.printJson(presentVerified(path, verified, compared, isSound));
     } else {
       printVerified(terminal, path, verified);
       if (compared) printCompared(terminal, path, compared);

@@ -1,6 +1,5 @@
 import packageFile from "../../package.json" with { type: "json" };
 import { command, jsonFlag } from "./command.ts";
-import { printJson } from "./terminal.ts";
 
 export const version = command({
   usage: "version",
@@ -9,7 +8,7 @@ export const version = command({
   flags: { json: jsonFlag },
   async run({ flags: { json } }, terminal) {
     const { name, version: number } = packageFile;
-    if (json) printJson(terminal, { name, version: number });
+    if (json) terminal.printJson({ name, version: number });
     else terminal.out(`${number}\n`);
     return 0;
   },

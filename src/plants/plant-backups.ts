@@ -7,10 +7,7 @@ export interface StoreDigest {
 
 /** One part of a backup, a restore, a verification or a copy, for whoever waits for it. */
 export interface Step {
-  /**
-   * What is done to the file, before whose name it stands: `copying`, `checking the rows of`. A copy of one store to another
-   * names no file: `comparing both stores`.
-   */
+  /** What is done to the file or the store, before whose name it stands: `copying`, `checking the rows of`. */
   readonly doing: string;
   readonly unit: "bytes" | "plants";
   readonly done: () => number;

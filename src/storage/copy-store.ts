@@ -66,7 +66,7 @@ export async function copyStore(
   const total = await from.archive.total();
   if (without.size > 0) await to.audit.record(copyWithoutEntry(without.size));
   onStep({
-    doing: "copying the store",
+    doing: "copying",
     unit: "plants",
     done: () => counts.created + counts.replayed + counts.conflicts + counts.failed,
     total: () => total - without.size,
@@ -75,7 +75,7 @@ export async function copyStore(
   const failedIds = await copyPlants(copy, onFailed);
 
   onStep({
-    doing: "comparing both stores",
+    doing: "comparing the copy with",
     unit: "plants",
     done: () => counts.compared + counts.failed,
     total: () => total - without.size,

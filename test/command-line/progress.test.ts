@@ -88,7 +88,7 @@ describe("a command that Ctrl-C interrupts says what is done and how to go on", 
     const { code, out, err } = await runInProcess(["export", "--database", store], options);
     expect(code).toBe(143);
     expect(err).toMatch(
-      /^Interrupted after [\d,]+ plants\. The output is not complete\. Run this again; it starts from the beginning\.\n$/,
+      /^Interrupted while exporting as ndjson, after [\d,]+ plants\. The output is not complete\. Run this again; it starts from the beginning\.\n$/,
     );
     const rows = out.split("\n").length - 1;
     expect(rows).toBeGreaterThan(0);
@@ -103,7 +103,7 @@ describe("a command that Ctrl-C interrupts says what is done and how to go on", 
     expect(code).toBe(143);
     expect(out).toBe("");
     expect(err).toMatch(
-      /^Interrupted after [\d,]+ plants, [\d,]+ of which match\. Run this again; it starts from the beginning\.\n$/,
+      /^Interrupted while searching, after [\d,]+ plants, [\d,]+ of which match\. Run this again; it starts from the beginning\.\n$/,
     );
   });
 
@@ -114,9 +114,7 @@ describe("a command that Ctrl-C interrupts says what is done and how to go on", 
       waitForStopSignal,
     });
     expect(code).toBe(143);
-    expect(err).toMatch(
-      /Interrupted\. [\d,]+ plants copied, 0 already stored, 0 tokens copied; 0 compared\. Run this again; it resumes\.\n$/,
-    );
+    expect(err).toMatch(/Interrupted while (?:opening|copying) .*\. Run this again; it resumes\.\n$/);
   });
 });
 
@@ -137,7 +135,9 @@ test("an import whose service does not respond shows the share that is done, and
   const written = { out: "", err: "" };
   const waitForStopSignal = async () => {
     // The share of the rows that are done, not of what was read ahead.
-    await eventually(() => /Importing \S+ {2}50 % {2}(?:\d:\d\d left {2})?100 created {2}/.test(written.err));
+    await eventually(() =>
+      /Importing \S+ as NDJSON {2}50 % {2}(?:\d:\d\d left {2})?100 created {2}/.test(written.err),
+    );
     return "SIGINT";
   };
   const { code, err } = await runInProcess(["import", file, "--url", service.url.origin, "--json"], {

@@ -66,7 +66,7 @@ describe("list", () => {
 describe("show", () => {
   test("prints the fields that a plant has, an empty tag as quotation marks", async () => {
     const tagged = await run(["show", "9007199254740993"]);
-    expect(tagged.out).toMatch(/^id +9007199254740993\nname +Fern\ntag +indoor\n/);
+    expect(tagged.out).toMatch(/^id +9007199254740993\ncreatedAt +\S+Z\nname +Fern\ntag +indoor\n/);
     const withEmptyTag = await run(["show", "7"]);
     expect(withEmptyTag.out).toMatch(/^tag +""$/m);
     const untagged = await run(["show", "-5"]);

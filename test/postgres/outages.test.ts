@@ -335,7 +335,9 @@ test("an export that is interrupted while it still counts the plants says so", a
   const { code, out, err } = await runInProcess(["export", "--database", database], { waitForStopSignal });
   expect(code).toBe(130);
   expect(out).toBe("");
-  expect(err).toStartWith("Interrupted after 0 plants. The output is not complete.");
+  expect(err).toStartWith(
+    "Interrupted while exporting as ndjson, after 0 plants. The output is not complete.",
+  );
 });
 
 describe("a change of tokens", () => {

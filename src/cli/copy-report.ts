@@ -1,40 +1,9 @@
-// What `backup`, `restore` and `verify` share: each works on data files for a while.
-import type { OnStep, Step, StoreDigest } from "../plants/plant-backups.ts";
+import type { StoreDigest } from "../plants/plant-backups.ts";
 import { describeEachBlock } from "../storage/sqlite/blocks/blocks.ts";
 import type { BackupFile } from "../storage/sqlite/copying/backup.ts";
 import { formatPlural } from "../text/counts.ts";
 import { formatBytes } from "../text/sizes.ts";
-import { capitalized } from "../text/words.ts";
-import { progressOfStep, showProgress } from "./progress.ts";
-import { printJson, type Terminal, warn } from "./terminal.ts";
-
-/** A long task on data files, for whoever waits for it. */
-interface Task<Result> {
-  readonly file: string;
-  /** What to know after Ctrl-C, such as `There is no backup.` */
-  readonly ifInterrupted: string;
-  readonly run: (onStep: OnStep) => Promise<Result>;
-}
-
-/** Shows how far the task is until it is done, and says it at an interruption. */
-export async function withProgress<Result>(
-  terminal: Terminal,
-  { file, ifInterrupted, run }: Task<Result>,
-): Promise<Result> {
-  let step: Step = { doing: "opening", unit: "bytes", done: () => 0, total: () => 0 };
-  const progress = () => progressOfStep(`${capitalized(step.doing)} ${file}`, step);
-  terminal.ifInterrupted(() => {
-    const { outcome } = progress();
-    const amount = outcome === "" ? "" : `, after ${outcome}`;
-    terminal.err(
-      `Interrupted while ${step.doing} ${file}${amount}. ${ifInterrupted} Run this again; it starts from the beginning.\n`,
-    );
-  });
-  using _line = showProgress(terminal, progress);
-  return await run((next) => {
-    step = next;
-  });
-}
+import type { Terminal } from "./terminal.ts";
 
 /** What was copied from where, and what came of it. */
 interface CopyReport {
@@ -52,20 +21,18 @@ interface CopyReport {
 export function reportCopy(terminal: Terminal, { from, done, copied, unrecorded, json }: CopyReport): void {
   const { path, bytes, plants, sha256, coveredPlants, digest, matchedPlants, changedBlocks } = copied;
   const presented = { path, bytes, plants, sha256, coveredPlants, digest, matchedPlants, changedBlocks };
-  if (json !== undefined) printJson(terminal, { ...presented, ...json });
+  if (json !== undefined) terminal.printJson({ ...presented, ...json });
   else
     terminal.note(
       `${done} ${formatPlural(plants, "plant")}: ${path}, ${formatBytes(bytes)}.\nSHA-256 ${sha256}\n${digestText(copied)}`,
     );
-  if (unrecorded !== undefined) warn(terminal, `This backup could not be recorded: ${unrecorded}.`);
+  if (unrecorded !== undefined) terminal.warn(`This backup could not be recorded: ${unrecorded}.`);
   if (copied.problems.length > 0)
-    warn(
-      terminal,
+    terminal.warn(
       `${from} is not as plant-store stores plants, and so is the copy: ${copied.problems.join("; ")}.`,
     );
   if (changedBlocks.length > 0)
-    warn(
-      terminal,
+    terminal.warn(
       `Plants in ${from} were changed after they were stored, in ${describeEachBlock(changedBlocks).join(", ")}. The copy has them as they are now; an older backup may have them as they were: compare them with verify --against.`,
     );
 }
