@@ -26,6 +26,7 @@ const all: readonly Case[] = [
   { name: "differing", syncUs: 0, load: { connections: 64, headers: "differing" } },
   { name: "0.5ms", syncUs: 500, load: { connections: 64 } },
   { name: "2ms", syncUs: 2000, load: { connections: 512 } },
+  { name: "postgres-1", onPostgres: true, load: { connections: 1 } },
   { name: "postgres", onPostgres: true, load: { connections: 64 } },
   { name: "postgres-512", onPostgres: true, load: { connections: 512 } },
 ];
