@@ -23,7 +23,7 @@ const columns: readonly Column<Token>[] = [
   { heading: "createdBy", cell: ({ createdBy }) => createdBy, isFreeText: true },
 ];
 
-const parseNewName = expecting("must be a name", (text) => text || undefined);
+const parseNewName = expecting("must be a name, such as greenhouse", (text) => text || undefined);
 
 export const tokenCreate = command({
   usage: "token create --name NAME",

@@ -242,6 +242,19 @@ test.each([
   expect(String(detectFormat("-", opening))).toBe(format);
 });
 
+test("UTF-16 without a mark and a truncated gzip file are refused with what to do", async () => {
+  async function readAllOf(bytes: Uint8Array): Promise<void> {
+    async function* chunks() {
+      yield Uint8Array.from(bytes);
+    }
+    for await (const _ of (await openSource(chunks())).chunks);
+  }
+  const unmarked = Buffer.from("id,name\n1,a\n", "utf16le");
+  await expect(readAllOf(unmarked)).rejects.toThrow("Convert it to UTF-8 first");
+  const truncated = gzipSync(largeText).subarray(0, -5);
+  await expect(readAllOf(truncated)).rejects.toThrow("The file cannot be decompressed.");
+});
+
 const largeText = encode(`id,name\n${Array.from({ length: 100_000 }, (_, id) => `${id},Fern\n`).join("")}`);
 test.each([
   ["plain", largeText],

@@ -1,5 +1,5 @@
 // The commands backup and restore: what they write, what they overwrite, and which errors they report.
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { plantStore } from "../support/command.ts";
@@ -38,32 +38,14 @@ test("a restored backup of a store in use has every plant acknowledged before it
   expect(err).toContain(`Backed up and checked ${count} plants: `);
   expect(statSync(backup).mode & 0o777).toBe(0o600);
 
-  // It is restored elsewhere.
-  const restored = join(folder.path, "new", "plants.db");
-  const { code: restoreCode } = await run(["restore", backup], restored);
-  expect(restoreCode).toBe(0);
-  expect(storedPlants(restored)).toEqual(expect.arrayContaining(before));
-  const { err: verified } = await run(["verify"], restored);
-  expect(verified).toContain("no damage found");
-});
-
-test("restore overwrites no file", async () => {
-  using folder = temporaryFolder();
-  const backup = join(folder.path, "a.db");
-  await run(["backup", backup]);
-  const { code, err } = await run(["restore", backup]);
-  expect(code).toBe(1);
-  expect(err).toContain("already exists");
-});
-
-test("restore takes an empty WAL for none, such as a command that reads leaves", async () => {
-  using folder = temporaryFolder();
-  const backup = join(folder.path, "a.db");
-  await run(["backup", backup]);
+  // It is restored elsewhere, beside an empty WAL, such as a command that reads leaves, and not over what is there.
   const restored = join(folder.path, "restored.db");
   writeFileSync(`${restored}-wal`, "");
-  expect(await run(["restore", backup], restored)).toMatchObject({ code: 0 });
-  expect(storedPlants(restored)).toHaveLength(1);
+  expect((await run(["restore", backup], restored)).code).toBe(0);
+  expect(storedPlants(restored)).toEqual(expect.arrayContaining(before));
+  expect((await run(["verify"], restored)).err).toContain("no damage found");
+  const again = await run(["restore", backup], restored);
+  expect(again).toMatchObject({ code: 1, err: expect.stringContaining("already exists") });
 });
 
 test("backup and restore name the file that does not exist", async () => {
@@ -75,27 +57,25 @@ test("backup and restore name the file that does not exist", async () => {
   expect(restore.err).toContain(`${none} does not exist`);
 });
 
-describe("a backup overwrites nothing", () => {
-  const obstacles = {
-    "a link to a file": (folder: string, path: string) => symlinkSync(join(folder, "precious"), path),
-    "a link to nothing": (folder: string, path: string) => symlinkSync(join(folder, "nothing"), path),
-    "a file": (_: string, path: string) => writeFileSync(path, "precious"),
-  };
-  const rows = ["a.db", "a.db.sha256"].flatMap((name) =>
-    Object.entries(obstacles).map(([what, make]) => ({ name, what, make })),
-  );
-
-  test.each(rows)("if $name is $what", async ({ name, make }) => {
-    using folder = temporaryFolder();
-    const inTheWay = join(folder.path, name);
-    writeFileSync(join(folder.path, "precious"), "precious");
-    make(folder.path, inTheWay);
-    const { code, err } = await run(["backup", join(folder.path, "a.db")]);
-    expect(code).toBe(1);
-    expect(err).toContain(`${name} `);
-    if (existsSync(inTheWay)) expect(readFileSync(inTheWay, "utf8")).toBe("precious");
-    rmSync(inTheWay);
-    expect(readdirSync(folder.path)).toEqual(["precious"]);
-    expect(readFileSync(join(folder.path, "precious"), "utf8")).toBe("precious");
-  });
+const linkTo = (name: string) => (folder: string, path: string) => symlinkSync(join(folder, name), path);
+const writeFile = (_: string, path: string) => writeFileSync(path, "precious");
+test.each([
+  ["a.db", "a link to a file", linkTo("precious")],
+  ["a.db", "a link to nothing", linkTo("nothing")],
+  ["a.db", "a file", writeFile],
+  ["a.db.sha256", "a link to a file", linkTo("precious")],
+  ["a.db.sha256", "a link to nothing", linkTo("nothing")],
+  ["a.db.sha256", "a file", writeFile],
+])("a backup overwrites nothing if %s is %s", async (name, _, make) => {
+  using folder = temporaryFolder();
+  const inTheWay = join(folder.path, name);
+  writeFileSync(join(folder.path, "precious"), "precious");
+  make(folder.path, inTheWay);
+  const { code, err } = await run(["backup", join(folder.path, "a.db")]);
+  expect(code).toBe(1);
+  expect(err).toContain(`${name} `);
+  if (existsSync(inTheWay)) expect(readFileSync(inTheWay, "utf8")).toBe("precious");
+  rmSync(inTheWay);
+  expect(readdirSync(folder.path)).toEqual(["precious"]);
+  expect(readFileSync(join(folder.path, "precious"), "utf8")).toBe("precious");
 });

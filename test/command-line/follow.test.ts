@@ -1,9 +1,10 @@
 // The follow command: every plant once, on standard output or in a file that is its own state.
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { startPlantStore } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
+import { operatorFetch } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
@@ -22,102 +23,98 @@ const follow = (...flags: string[]) =>
   runInProcess(["follow", "--url", service.operatorUrl, ...flags], { environment });
 
 let lastId = 0;
-/** Stores plants, and returns their ids. */
-async function addPlants(count: number, tag = "t"): Promise<number[]> {
-  const ids = Array.from({ length: count }, () => {
-    lastId++;
-    return lastId;
-  });
+/** Stores two plants, and returns their ids. */
+async function addPlants(tag = "t"): Promise<number[]> {
+  const ids = [lastId + 1, lastId + 2];
+  lastId += 2;
   for (const id of ids) await post(service.url, JSON.stringify({ id, name: "Fern", tag }));
   return ids;
 }
 
 const idsIn = (lines: string) =>
   Array.from(lines.matchAll(/^\{"id":(-?\d+),.*\}$/gm), ([, id]) => Number(id));
-const nowCursor = async () => {
-  const response = await fetch(`${service.operatorUrl}/api/plants?after=now`, {
-    headers: { Authorization: `Bearer ${operatorToken}` },
-  });
+async function nowCursor(): Promise<string> {
+  const response = await operatorFetch(service, "/api/plants?after=now");
   return ((await response.json()) as { next: string }).next;
-};
+}
 
-describe("follow", () => {
-  test("prints each plant as an export does, with its cursor last, and goes on after one", async () => {
-    const after = await nowCursor();
-    const exact = '{"id":9223372036854775807,"name":"é\\"\\u0007"}';
-    await post(service.url, exact);
-    const ids = await addPlants(2);
-    const { code, out } = await follow("--once", "--after", after);
-    expect(code).toBe(0);
-    expect(idsIn(out).slice(1)).toEqual(ids);
-    const [first = ""] = out.split("\n");
-    const exported = await runInProcess(["export", "--database", service.database, "--name", "é"]);
-    expect(first).toStartWith(exported.out.trimEnd().slice(0, -1));
-    const { cursor } = JSON.parse(first);
-    expect(idsIn((await follow("--once", "--after", cursor)).out)).toEqual(ids);
-  });
+test("follow prints each plant that the filters choose as an export does, with its cursor last, and goes on after one", async () => {
+  const after = await nowCursor();
+  await post(service.url, '{"id":9223372036854775807,"name":"é\\"\\u0007"}');
+  const ids = await addPlants();
+  const others = await addPlants("other");
+  const { code, out } = await follow("--once", "--after", after);
+  expect(code).toBe(0);
+  expect(idsIn(out).slice(1)).toEqual([...ids, ...others]);
+  const [first = ""] = out.split("\n");
+  const exported = await runInProcess(["export", "--database", service.database, "--name", "é"]);
+  expect(first).toStartWith(exported.out.trimEnd().slice(0, -1));
+  const { cursor } = JSON.parse(first);
+  expect(idsIn((await follow("--once", "--after", cursor, "--tag", "other")).out)).toEqual(others);
+});
 
-  test("prints only what the filters choose", async () => {
-    const after = await nowCursor();
-    await addPlants(1, "other");
-    const ids = await addPlants(1, "wanted");
-    expect(idsIn((await follow("--once", "--after", after, "--tag", "wanted")).out)).toEqual(ids);
-  });
+test("follow continues a file from its last plant, and cuts off a line that is not whole", async () => {
+  const path = join(folder.path, "plants.ndjson");
+  const after = await nowCursor();
+  const first = await addPlants();
+  expect((await follow("--once", "--output", path, "--after", after)).code).toBe(0);
+  appendFileSync(path, '{"id":99,"name":"torn');
+  const later = await addPlants();
+  expect((await follow("--once", "--output", path)).code).toBe(0);
+  expect(idsIn(readFileSync(path, "utf8"))).toEqual([...first, ...later]);
+  const { code, err } = await follow("--once", "--output", path, "--after", "now");
+  expect(code).toBe(2);
+  expect(err).toContain("it goes on from its last one");
+});
 
-  test("continues a file from its last plant, and cuts off a line that is not whole", async () => {
-    const path = join(folder.path, "plants.ndjson");
-    const after = await nowCursor();
-    const first = await addPlants(2);
-    expect((await follow("--once", "--output", path, "--after", after)).code).toBe(0);
-    appendFileSync(path, '{"id":99,"name":"torn');
-    const later = await addPlants(2);
-    expect((await follow("--once", "--output", path)).code).toBe(0);
-    expect(idsIn(readFileSync(path, "utf8"))).toEqual([...first, ...later]);
-  });
+test("follow names what to do about a file of another store", async () => {
+  const path = join(folder.path, "other.ndjson");
+  const cursor = "0123456789abcdef.7.mwn4x488";
+  writeFileSync(path, `${JSON.stringify({ id: 1, name: "a", createdAt: "", createdBy: "t", cursor })}\n`);
+  const { code, err } = await follow("--output", path);
+  expect(code).toBe(1);
+  expect(err).toContain("has plants of another store");
+  expect(err).toContain("follow into a new file");
+});
 
-  test("refuses --after for a file that has plants", async () => {
-    const path = join(folder.path, "has-plants.ndjson");
-    await addPlants(1);
-    await follow("--once", "--output", path);
-    const { code, err } = await follow("--once", "--output", path, "--after", "now");
-    expect(code).toBe(2);
-    expect(err).toContain("it goes on from its last one");
+test.each([
+  [
+    "a token without the scope",
+    service.operatorUrl,
+    "x".repeat(30),
+    "a token with the scope plants:read. To go on",
+  ],
+  ["no token", service.operatorUrl, "", "--scope plants:read"],
+  [
+    "the public listener",
+    service.url,
+    operatorToken,
+    "--url, which must be that of the operator listener. To go",
+  ],
+])("follow with %s says what it needs", async (_, url, token, says) => {
+  const { code, err } = await runInProcess(["follow", "--url", url], {
+    environment: { PLANT_STORE_ACCESS_TOKEN: token },
   });
+  expect(code).toBeGreaterThan(0);
+  expect(err).toContain(says);
+});
 
-  test("names what to do about a file of another store", async () => {
-    const path = join(folder.path, "other.ndjson");
-    const cursor = "0123456789abcdef.7.mwn4x488";
-    writeFileSync(path, `${JSON.stringify({ id: 1, name: "a", createdAt: "", createdBy: "t", cursor })}\n`);
-    const { code, err } = await follow("--output", path);
-    expect(code).toBe(1);
-    expect(err).toContain("has plants of another store");
-    expect(err).toContain("follow into a new file");
+test("follow prints what is stored while it runs, and ends with 130 after Ctrl-C", async () => {
+  await using running = startPlantStore(
+    ["follow", "--url", service.operatorUrl, "--after", await nowCursor(), "--every", "20ms"],
+    { environment },
+  );
+  // Whether it has begun is known only by what it prints.
+  const ids: number[] = [];
+  await eventually(async () => {
+    ids.push(...(await addPlants()));
+    return idsIn(running.out()).length > 0;
   });
-
-  test.each([
-    ["a token without the scope", { PLANT_STORE_ACCESS_TOKEN: "x".repeat(30) }, "scope plants:read"],
-    ["no token", {}, "--scope plants:read"],
-  ])("with %s says what it needs", async (_, given, says) => {
-    const { code, err } = await runInProcess(["follow", "--url", service.operatorUrl], {
-      environment: given,
-    });
-    expect(code).toBeGreaterThan(0);
-    expect(err).toContain(says);
-  });
-
-  test("prints what is stored while it runs, and ends with 130 after Ctrl-C", async () => {
-    await using running = startPlantStore(
-      ["follow", "--url", service.operatorUrl, "--after", await nowCursor(), "--every", "20ms"],
-      { environment },
-    );
-    // Whether it has begun is known only by what it prints.
-    const ids: number[] = [];
-    await eventually(async () => {
-      ids.push(...(await addPlants(1)));
-      return idsIn(running.out()).length > 0;
-    });
-    running.child.kill("SIGINT");
-    expect((await running.ended).code).toBe(130);
-    expect(ids).toContain(idsIn(running.out())[0] ?? 0);
-  });
+  running.child.kill("SIGINT");
+  const { code, err } = await running.ended;
+  expect(code).toBe(130);
+  expect(err).toMatch(
+    /^Interrupted while following \S+, after [\d,]+ plants?\. To go on, name the last cursor/,
+  );
+  expect(ids).toContain(idsIn(running.out())[0] ?? 0);
 });

@@ -35,32 +35,24 @@ function startAndStop(args: readonly string[], environment: Record<string, strin
 }
 
 describe("the first run", () => {
-  test("prints and logs where its token is, and the token nowhere", async () => {
+  test("prints and logs where its token is, and the token nowhere, with a curl line that works when it is pasted", async () => {
     const database = join(folder.newFolder(), "data/plants.db");
     const tokenFile = `${database}.first-token`;
     await using service = await serveInProcess(["--database", relative(".", database)]);
     const printed = service.out();
     const logged = service.err();
     const [, , operatorUrl] = listeningLine.exec(logged) ?? [];
-    expect(printed).toContain(`${service.url}/plants`);
-    expect(printed).toContain(`${service.url}/docs`);
-    expect(printed).toContain(`${operatorUrl}/`);
-    expect(printed).toContain(tokenFile);
+    for (const address of [`${service.url}/plants`, `${service.url}/docs`, `${operatorUrl}/`, tokenFile])
+      expect(printed).toContain(address);
     expect(logged).toContain(tokenFile);
     expect(logged).toContain(`"service.version":"${packageFile.version}"`);
     const token = readFileSync(tokenFile, "utf8");
     expect(token).toMatch(/^pst_\w{49}\n$/);
     expect(statSync(tokenFile).mode & 0o777).toBe(0o600);
     expect(printed + logged).not.toContain(token.trim());
-  });
 
-  test("prints a curl line that creates a plant when it is pasted", async () => {
-    const database = folder.newPath();
-    await using service = await serveInProcess(["--database", database]);
-    const printed = service.out();
-    const command = printed.slice(printed.indexOf("curl "));
-    const { out } = await start("sh", ["-c", command.replace("curl ", "curl -s ")]).ended;
-    expect(out).toBe('{"name":"Fern","tag":"indoor"}');
+    const command = printed.slice(printed.indexOf("curl ")).replace("curl ", "curl -s ");
+    expect((await start("sh", ["-c", command]).ended).out).toBe('{"name":"Fern","tag":"indoor"}');
     expect(storedPlants(database)).toMatchObject([{ id: 1n, created_by: "first" }]);
   });
 
@@ -91,8 +83,7 @@ describe("the first run", () => {
     const target = join(folder.newFolder(), "plants.db");
     const tokenFile = `${target}.first-token`;
     symlinkSync(target, link);
-    const first = await startAndStop(["--database", link]);
-    expect(first.out).toContain(tokenFile);
+    expect((await startAndStop(["--database", link])).out).toContain(tokenFile);
     expect(existsSync(tokenFile)).toBe(true);
 
     const withoutToken = folder.newPath();
@@ -102,9 +93,7 @@ describe("the first run", () => {
     const restored = await runInProcess(["restore", backup, "--replace", "--database", link]);
     expect(restored.code).toBe(0);
     expect(existsSync(tokenFile)).toBe(false);
-
-    const { out } = await startAndStop(["--database", link]);
-    expect(out).not.toContain("cannot be created");
+    expect((await startAndStop(["--database", link])).out).not.toContain("cannot be created");
     expect(existsSync(tokenFile)).toBe(true);
   });
 
@@ -112,9 +101,7 @@ describe("the first run", () => {
     const linked = folder.newPath();
     symlinkSync(folder.newFolder(), linked);
     const database = join(linked, "plants.db");
-    const beside = await startAndStop(["--database", database]);
-    expect(beside.out).toContain(`${database}.first-token`);
-
+    expect((await startAndStop(["--database", database])).out).toContain(`${database}.first-token`);
     const tokens = folder.newFolder();
     const apart = await startAndStop(["--database", folder.newPath(), "--token-folder", tokens]);
     expect(apart.out).toContain(join(tokens, "first-token"));
@@ -131,12 +118,10 @@ describe("the first run", () => {
       expect(code).toBe(1);
       expect(out).toBe("");
       expect(err).toContain(`${address} is in use by another process`);
-      expectOneSentence(err);
+      expectOneLine(err);
       // Nobody would see the token.
-      expect(existsSync(`${database}.first-token`)).toBe(false);
       expect(existsSync(database)).toBe(false);
-      const next = await startAndStop(["--database", database]);
-      expect(next.out).toContain(`${database}.first-token`);
+      expect((await startAndStop(["--database", database])).out).toContain(`${database}.first-token`);
     },
   );
 
@@ -145,45 +130,40 @@ describe("the first run", () => {
     const tokenFile = `${database}.first-token`;
     const preset = await startAndStop(["--database", database], accessTokenEnvironment);
     expect(preset.out).not.toContain("token");
-    expect(existsSync(tokenFile)).toBe(false);
-    const first = await startAndStop(["--database", database]);
-    expect(first.out).toContain(tokenFile);
+    expect((await startAndStop(["--database", database])).out).toContain(tokenFile);
     rmSync(tokenFile);
-    const second = await startAndStop(["--database", database]);
-    expect(second.out).not.toContain(tokenFile);
+    expect((await startAndStop(["--database", database])).out).not.toContain(tokenFile);
     expect(existsSync(tokenFile)).toBe(false);
   });
 });
 
 // npm-start.test.ts has those by a signal to npm, and by Ctrl-C.
-describe("a graceful shutdown", () => {
-  test.skipIf(executable !== undefined)("follows the death of the launcher", async () => {
-    const args = ["serve", "--database", folder.newPath()];
-    await using service = startPlantStore(args, { ownGroup: true, through: "launcher" });
-    await eventually(() => service.err().includes("listening"));
-    service.child.kill("SIGKILL");
-    await eventually(() => service.err().includes("every acknowledged plant is on disk"));
-    expect(service.err()).toContain('"plant_store.stop_reason":"the launcher has ended"');
-  });
+test.skipIf(executable !== undefined)("a graceful shutdown follows the death of the launcher", async () => {
+  const args = ["serve", "--database", folder.newPath()];
+  await using service = startPlantStore(args, { ownGroup: true, through: "launcher" });
+  await eventually(() => service.err().includes("listening"));
+  service.child.kill("SIGKILL");
+  await eventually(() => service.err().includes("every acknowledged plant is on disk"));
+  expect(service.err()).toContain('"plant_store.stop_reason":"the launcher has ended"');
+});
 
-  test("is unready but serves for the drain delay, which a second signal ends", async () => {
-    const args = ["--database", folder.newPath(), "--drain-delay", "10m"];
-    await using service = await serve(args, { environment: bothTokensEnvironment });
-    service.child.kill("SIGTERM");
-    await eventually(() => service.err().includes("stopping"));
+test("a service is unready but serves for the drain delay, which a second signal ends", async () => {
+  const args = ["--database", folder.newPath(), "--drain-delay", "10m"];
+  await using service = await serve(args, { environment: bothTokensEnvironment });
+  service.child.kill("SIGTERM");
+  await eventually(() => service.err().includes("stopping"));
 
-    const readyz = await fetch(`${service.url}/readyz`);
-    expect(readyz.status).toBe(503);
-    expect(await readyz.json()).toMatchObject({ error: 50303 });
-    const metrics = await (await operatorFetch(service, "/metrics")).text();
-    expect(metrics).toContain("\nplant_store_ready 0\n");
-    expect(metrics).toContain('\nplant_store_tokens{state="live"} 0\n');
-    expect(await operatorGet(service, "/api/overview")).toMatchObject({ store: { ready: false } });
-    expect((await post(service.url, '{"id":1,"name":"a"}')).status).toBe(200);
+  const readyz = await fetch(`${service.url}/readyz`);
+  expect(readyz.status).toBe(503);
+  expect(await readyz.json()).toMatchObject({ error: 50303 });
+  const metrics = await (await operatorFetch(service, "/metrics")).text();
+  expect(metrics).toContain("\nplant_store_ready 0\n");
+  expect(metrics).toContain('\nplant_store_tokens{state="live"} 0\n');
+  expect(await operatorGet(service, "/api/overview")).toMatchObject({ store: { ready: false } });
+  expect((await post(service.url, '{"id":1,"name":"a"}')).status).toBe(200);
 
-    await sendSecondSignal(service, "SIGINT");
-    expect((await service.ended).code).toBe(130);
-  });
+  await sendSecondSignal(service, "SIGINT");
+  expect((await service.ended).code).toBe(130);
 });
 
 test.skipIf(lacks("Linux, whose /dev/full is always full", process.platform !== "linux"))(
@@ -208,24 +188,18 @@ function createForeign(path: string): void {
   database.run("CREATE TABLE x (y)");
 }
 
-function expectOneSentence(err: string): void {
+test.each<[message: string, path: string, make: (path: string) => unknown]>([
+  ["not one of plant-store's", folder.newPath(), createForeign],
+  ["cannot be created", join(folder.newPath(), "p.db"), (path) => writeFileSync(dirname(path), "")],
+  // Even by root.
+  ["/proc/plants.db cannot be opened", "/proc/plants.db", () => {}],
+])("a start that cannot succeed says why in one sentence: %s", async (message, path, make) => {
+  make(path);
+  const { code, err } = await startAndStop(["--database", path]);
+  expect(code).toBe(1);
+  expect(err).toContain(message);
   expectOneLine(err);
   expect(err).not.toMatch(/\bat .*:\d+:\d+|node_modules|\.ts\b/);
-}
-
-describe("a start that cannot succeed says why in one sentence", () => {
-  test.each<[message: string, path: string, make: (path: string) => unknown]>([
-    ["not one of plant-store's", folder.newPath(), createForeign],
-    ["cannot be created", join(folder.newPath(), "p.db"), (path) => writeFileSync(dirname(path), "")],
-    // Even by root.
-    ["/proc/plants.db cannot be opened", "/proc/plants.db", () => {}],
-  ])("%s", async (message, path, make) => {
-    make(path);
-    const { code, err } = await startAndStop(["--database", path]);
-    expect(code).toBe(1);
-    expect(err).toContain(message);
-    expectOneSentence(err);
-  });
 });
 
 test("a stored token whose secret is preset is logged at the start", async () => {

@@ -42,8 +42,6 @@ test.skipIf(lacks("Linux", process.platform !== "linux"))(
   },
 );
 
-const lacksFullDevice = lacks("/dev/full", process.platform !== "linux");
-
 /** Starts a command whose standard output is a full disk. */
 function startFull(args: readonly string[]) {
   const full = openSync("/dev/full", "w");
@@ -52,32 +50,26 @@ function startFull(args: readonly string[]) {
   return ownProcess(child);
 }
 
-test.skipIf(lacksFullDevice)(
-  "a command whose output is on a full disk fails with one sentence that says so",
-  async () => {
+describe.skipIf(lacks("/dev/full", process.platform !== "linux"))("if its output is on a full disk", () => {
+  // Of each kind: text without a store, a secret, a table, a stream, and bytes with backpressure.
+  test.each([
+    "help serve",
+    "token create --name new --database STORE",
+    "list --database STORE",
+    "export --database STORE",
+    "backup - --database STORE",
+  ])("%s fails with one sentence that says so", async (line) => {
     using folder = temporaryFolder();
     const file = folder.newPath();
     seedStore(file, { plants: 10 });
-    // Of each kind: text without a store, a secret, a table, a stream, and bytes with backpressure.
-    const commands = [
-      "help serve",
-      ...["token create --name new", "list", "export", "backup -"].map(
-        (line) => `${line} --database ${file}`,
-      ),
-    ];
-    for (const line of commands) {
-      const { code, err } = await startFull(line.split(" ")).ended;
-      expect(err).toEndWith("plant-store: Standard output cannot be written: the disk is full.\n");
-      expect({ line, code }).toEqual({ line, code: 1 });
-      expect(err.match(/plant-store: /g)).toHaveLength(1);
-      expect(err).not.toContain(" at ");
-    }
-  },
-);
+    const { code, err } = await startFull(line.replace("STORE", file).split(" ")).ended;
+    expect(code).toBe(1);
+    expect(err).toEndWith("plant-store: Standard output cannot be written: the disk is full.\n");
+    expect(err.match(/plant-store: /g)).toHaveLength(1);
+    expect(err).not.toContain(" at ");
+  });
 
-test.skipIf(lacksFullDevice)(
-  "serve goes on with a warning if its output is on a full disk, until it is stopped",
-  async () => {
+  test("serve goes on with a warning, until it is stopped", async () => {
     using folder = temporaryFolder();
     await using service = startFull(["serve", "--database", folder.newPath()]);
     const warning = '"level":"warn","message":"Standard output cannot be written: the disk is full."';
@@ -85,17 +77,15 @@ test.skipIf(lacksFullDevice)(
     expect(service.child.exitCode).toBeNull();
     service.child.kill("SIGTERM");
     expect((await service.ended).code).toBe(0);
-  },
-);
+  });
+});
 
 test("a command whose output is over the limit of a file's size says so", async () => {
   using folder = temporaryFolder();
   const shell = shellArguments('ulimit -f 0; exec "$@" > limited', ["help", "serve"]);
   const { code, err } = await start("sh", shell, { folder: folder.path }).ended;
   expect(code).toBe(1);
-  expect(err).toEndWith(
-    "plant-store: Standard output cannot be written: the file would be larger than the system allows (ulimit -f).\n",
-  );
+  expect(err).toEndWith("cannot be written: the file would be larger than the system allows (ulimit -f).\n");
 });
 
 test("the launcher says what is wrong if the processor lacks instructions that Bun needs", async () => {
@@ -112,56 +102,38 @@ test("the launcher says what is wrong if the processor lacks instructions that B
   expect(code).toBe(132);
 });
 
-describe("a command whose standard error may be journald's", () => {
-  /** Runs it with its standard error in a file, as the stream of a journal, and JOURNAL_STREAM as that function says. */
-  async function errOf(args: readonly string[], journalStream: (dev: bigint, ino: bigint) => string) {
-    using folder = temporaryFolder();
-    const path = join(folder.path, "stderr");
-    const file = openSync(path, "w");
-    const { dev, ino } = fstatSync(file, { bigint: true });
-    const environment = {
-      ...bareEnvironment,
-      JOURNAL_STREAM: journalStream(dev, ino),
-      PLANT_STORE_TYPO: "1",
-    };
-    await using command = ownProcess(
-      spawn(...commandLine(args), {
-        cwd: folder.path,
-        env: environment,
-        stdio: ["ignore", "ignore", file],
-      }),
-    );
-    closeSync(file);
-    const { child, ended } = command;
-    await eventually(() => child.exitCode !== null || readFileSync(path, "utf8").includes('"listening"'));
-    child.kill("SIGTERM");
-    await ended;
-    return readFileSync(path, "utf8");
-  }
-  const exact = (dev: bigint, ino: bigint) => `${dev}:${ino}`;
-
-  test("starts each line of its log with the priority", async () => {
-    const log = await errOf(["serve"], exact);
-    expect(log).toMatch(/^<4>\{.*"level":"warn".*PLANT_STORE_TYPO/m);
-    expect(log).toMatch(/^<6>\{.*"message":"listening"/m);
-    expect(log).not.toMatch(/^[^<]/m);
-  });
-
-  test("starts an error message with its priority if JOURNAL_STREAM names exactly that stream", async () => {
-    const startOf = async (journalStream: (dev: bigint, ino: bigint) => string) =>
-      (await errOf(["list"], journalStream)).slice(0, "<3>plant".length);
-    expect({
-      exact: await startOf(exact),
-      "another inode": await startOf((dev, ino) => `${dev}:${ino + 1n}`),
-      "another device": await startOf((dev, ino) => `${dev + 1n}:${ino}`),
-      spaces: await startOf((dev, ino) => ` ${dev}:${ino} `),
-      nothing: await startOf(() => ""),
-    }).toEqual({
-      exact: "<3>plant",
-      "another inode": "plant-st",
-      "another device": "plant-st",
-      spaces: "plant-st",
-      nothing: "plant-st",
-    });
-  });
+test.each([
+  ["exactly its stream", (dev: bigint, ino: bigint) => `${dev}:${ino}`, "<3>plant-store: There is"],
+  ["another inode", (dev: bigint, ino: bigint) => `${dev}:${ino + 1n}`, "plant-store: There is"],
+  ["another device", (dev: bigint, ino: bigint) => `${dev + 1n}:${ino}`, "plant-store: There is"],
+  ["nothing", () => "", "plant-store: There is"],
+])("an error has its priority if JOURNAL_STREAM names %s, or none", async (_, journalStream, expected) => {
+  expect(await writtenToJournal(["list"], journalStream)).toStartWith(expected);
 });
+
+test("each line of a log has its priority if journald reads it", async () => {
+  const log = await writtenToJournal(["serve"], (dev, ino) => `${dev}:${ino}`);
+  expect(log).toMatch(/^<4>\{.*"level":"warn".*PLANT_STORE_TYPO/m);
+  expect(log).toMatch(/^<6>\{.*"message":"listening"/m);
+  expect(log).not.toMatch(/^[^<]/m);
+});
+
+/** What a command writes to standard error, a file in place of a journal, if that function makes its JOURNAL_STREAM. */
+async function writtenToJournal(
+  args: readonly string[],
+  journalStream: (dev: bigint, ino: bigint) => string,
+) {
+  using folder = temporaryFolder();
+  const path = join(folder.path, "stderr");
+  const file = openSync(path, "w");
+  const { dev, ino } = fstatSync(file, { bigint: true });
+  const env = { ...bareEnvironment, JOURNAL_STREAM: journalStream(dev, ino), PLANT_STORE_TYPO: "1" };
+  const stdio = ["ignore", "ignore", file] as const;
+  await using command = ownProcess(spawn(...commandLine(args), { cwd: folder.path, env, stdio: [...stdio] }));
+  closeSync(file);
+  const { child, ended } = command;
+  await eventually(() => child.exitCode !== null || readFileSync(path, "utf8").includes('"listening"'));
+  child.kill("SIGTERM");
+  await ended;
+  return readFileSync(path, "utf8");
+}
