@@ -68,7 +68,7 @@ async function build(name: string, bun: BunPackage, target: string | undefined):
 /** The console's bundle is only text to the build, so its files are listed separately. */
 async function filesOfConsole(): Promise<string[]> {
   const { metafile } = await Bun.build({
-    entrypoints: [join(source, "console/main.tsx"), join(source, "console/first-theme.ts")],
+    entrypoints: [join(source, "console/main.tsx"), join(source, "style/theme.browser.js")],
     tsconfig: join(source, "console/tsconfig.json"),
     target: "browser",
     metafile: true,

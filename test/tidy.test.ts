@@ -207,7 +207,7 @@ test("every file is used", () => {
     "main.ts",
     ...threads,
     "console/main.tsx",
-    "console/first-theme.ts",
+    "style/theme.browser.js",
     "client/plant-store-client.ts",
     ...files.flatMap(({ imports }) => imports),
   ]);

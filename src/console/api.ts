@@ -1,6 +1,8 @@
 import type { JsonFrom, PathOf, SentTo } from "../operator/operator-table.ts";
-import { type ErrorName, errorNumbers, isServerError } from "./error-numbers.ts";
-import { queryOf, withQuery } from "./query.ts";
+import { errorNumbers } from "./error-numbers.ts";
+
+// Errors from this one on say that the service was unable to do what was asked.
+const serverErrorMin = 50_000;
 
 /** Why a request to the service did not succeed. */
 export class ApiError extends Error {
@@ -89,8 +91,7 @@ export class OperatorApi {
     const error = await readError(response);
     if (isCancelled(init)) throw init.signal?.reason;
     this.#onOutcome(error.error !== undefined);
-    if (isRefusal(error, "no-credentials") || isRefusal(error, "bad-credentials"))
-      this.#onUnauthorized(token);
+    if (isRefusal(error, "bad-credentials")) this.#onUnauthorized(token);
     throw error;
   }
 
@@ -108,7 +109,14 @@ type SentValues = Readonly<Record<string, unknown>>;
 /** The path with the values of its parameters, those that it does not name as a query. */
 export function urlOf(path: string, values: SentValues): string {
   const { filled, others } = fillIn(path, values);
-  return withQuery(filled, queryOf(others as Record<string, string | undefined>));
+  return withQuery(filled, others);
+}
+
+/** The path with a query of the values that are not empty. */
+export function withQuery(path: string, values: SentValues): string {
+  const entries = Object.entries(values).filter(([, value]) => value);
+  const query = new URLSearchParams(entries as [string, string][]).toString();
+  return query === "" ? path : `${path}?${query}`;
 }
 
 function fillIn(path: string, values: SentValues) {
@@ -134,7 +142,7 @@ async function readError(response: Response): Promise<ApiError> {
 }
 
 /** Whether the service refused a request with this error. */
-export function isRefusal(reason: unknown, name: ErrorName): boolean {
+export function isRefusal(reason: unknown, name: keyof typeof errorNumbers): boolean {
   return reason instanceof ApiError && reason.error === errorNumbers[name];
 }
 
@@ -145,7 +153,7 @@ export function isNoResponse(reason: unknown): boolean {
 /** Whether the same request may succeed later: without a response, and after 408, 429 and 5xx, as in the client library. */
 export function isRetryableApiError(reason: unknown): boolean {
   if (!(reason instanceof ApiError)) return false;
-  if (reason.error === undefined || isServerError(reason.error)) return true;
+  if (reason.error === undefined || reason.error >= serverErrorMin) return true;
   return isRefusal(reason, "body-too-slow") || isRefusal(reason, "over-rate");
 }
 

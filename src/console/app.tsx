@@ -51,6 +51,9 @@ export function App() {
   );
 }
 
+// A title that quotes more of a path is no longer one.
+const pathCharactersMax = 60;
+
 function SignedIn() {
   const { session } = useConsole();
   const { path } = useRouter();
@@ -66,42 +69,26 @@ function SignedIn() {
       current={page?.href}
     >
       <CrashBoundary key={page?.href}>
-        {page !== undefined && lacking === undefined ? (
-          <page.Page />
-        ) : (
-          <NoPage path={path} name={page?.name} lacking={lacking} />
+        {page === undefined && (
+          <>
+            <PageHead title="Page not found" />
+            <EmptyState title={`There is nothing at ${shortened(path, pathCharactersMax)}`}>
+              <Link class="button" href="/">
+                Go to the start
+              </Link>
+            </EmptyState>
+          </>
+        )}
+        {page !== undefined && lacking === undefined && <page.Page />}
+        {lacking !== undefined && (
+          <>
+            <PageHead title={page?.name ?? ""} />
+            <EmptyState title="Your token may not use this page">
+              <p>Sign in with a token that has the scope “{lacking}”.</p>
+            </EmptyState>
+          </>
         )}
       </CrashBoundary>
     </Frame>
-  );
-}
-
-// A title that quotes more of a path is no longer one.
-const pathCharactersMax = 60;
-
-interface NoPageProps {
-  readonly path: string;
-  /** The page that is there for other tokens, and the scope that it needs. */
-  readonly name: string | undefined;
-  readonly lacking: Scope | undefined;
-}
-
-/** What is shown where there is no page, or none for this token. */
-function NoPage({ path, name, lacking }: NoPageProps) {
-  return (
-    <>
-      <PageHead title={name ?? "Page not found"} />
-      {lacking === undefined ? (
-        <EmptyState title={`There is nothing at ${shortened(path, pathCharactersMax)}`}>
-          <Link class="button" href="/">
-            Go to the start
-          </Link>
-        </EmptyState>
-      ) : (
-        <EmptyState title="Your token may not use this page">
-          <p>Sign in with a token that has the scope “{lacking}”.</p>
-        </EmptyState>
-      )}
-    </>
   );
 }

@@ -40,17 +40,19 @@ export class ServiceConnection extends Observable {
 
   /** Pings the service until it responds, whatever the page asks for. */
   #waitForService(): void {
-    const pings = this.poll(async (signal) => {
+    this.poll(async (signal) => {
       const response = await fetch("/livez", { signal }).catch(() => undefined);
       if (response?.ok) this.report(true);
-      if (!this.isLost) pings.stop();
-      return pingMs;
+      return this.isLost ? pingMs : undefined;
     });
   }
 }
 
-/** Returns after how many milliseconds it runs again. The signal is aborted if it takes too long, or the poll is stopped. */
-type Task = (signal: AbortSignal) => Promise<number>;
+/**
+ * Returns after how many milliseconds it runs again; undefined if it is done. The signal is aborted if it takes too long, or the
+ * poll is stopped.
+ */
+type Task = (signal: AbortSignal) => Promise<number | undefined>;
 
 /** Runs a task again and again, one run at a time, while the tab is visible. */
 class Poll {
@@ -83,9 +85,13 @@ class Poll {
       // From now on, so that it also ends a wait that has not begun.
       const { promise: woken, resolve } = Promise.withResolvers<void>();
       this.#wake = resolve;
-      const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(responseMsMax)]);
-      const waitMs = document.hidden ? undefined : await task(signal);
-      const timer = waitMs === undefined ? undefined : setTimeout(resolve, waitMs);
+      let timer: ReturnType<typeof setTimeout> | undefined;
+      if (!document.hidden) {
+        const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(responseMsMax)]);
+        const waitMs = await task(signal);
+        if (waitMs === undefined) return this.stop();
+        timer = setTimeout(resolve, waitMs);
+      }
       await woken;
       clearTimeout(timer);
     }

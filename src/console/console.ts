@@ -1,8 +1,7 @@
 import { createContext } from "preact";
 import { useContext, useLayoutEffect, useReducer } from "preact/hooks";
-import type { Console } from "./create-console.ts";
+import type { Console, Router } from "./create-console.ts";
 import type { Observable } from "./observable.ts";
-import type { Router } from "./router.ts";
 
 export const ConsoleContext = createContext<Console | undefined>(undefined);
 

@@ -1,7 +1,7 @@
 import { OperatorApi } from "./api.ts";
 import { ServiceConnection } from "./connection.ts";
 import { TabImport } from "./import/import-run.ts";
-import { Router } from "./router.ts";
+import { Observable } from "./observable.ts";
 import { Session } from "./session.ts";
 import { takeSignInResponse } from "./sign-in/identity-provider.ts";
 
@@ -43,5 +43,36 @@ export function createConsole(): Console {
       imports.forget();
       router.close();
     },
+  };
+}
+
+/** The address bar. */
+export class Router extends Observable {
+  path = location.pathname;
+  query = new URLSearchParams(location.search);
+  /** The number of navigations since the console was opened. */
+  navigations = 0;
+
+  constructor() {
+    super();
+    addEventListener("popstate", this.#read);
+  }
+
+  /** `replace` adds no entry to the history, such as for each letter typed into a search. */
+  readonly navigate = (to: string, { replace = false } = {}): void => {
+    if (replace) history.replaceState(null, "", to);
+    else history.pushState(null, "", to);
+    this.#read();
+  };
+
+  close(): void {
+    removeEventListener("popstate", this.#read);
+  }
+
+  readonly #read = (): void => {
+    this.path = location.pathname;
+    this.query = new URLSearchParams(location.search);
+    this.navigations++;
+    this.notify();
   };
 }

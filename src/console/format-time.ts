@@ -1,12 +1,8 @@
+/** "18:52". */
+export const minuteFormat = new Intl.DateTimeFormat("en-GB", { timeStyle: "short" });
 const secondFormat = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 const timeFormat = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long" });
-const shortTimeFormat = new Intl.DateTimeFormat("en-GB", {
-  day: "numeric",
-  month: "short",
-  hour: "2-digit",
-  minute: "2-digit",
-});
-const yearTimeFormat = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
+const shortTimeFormat = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
 const dateFormat = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium" });
 const relativeTimeFormat = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 
@@ -25,12 +21,11 @@ export function formatTime(iso: string): string {
   return timeFormat.format(new Date(iso));
 }
 
-/** The time, with the date unless it is today, and with the year unless it is this one. */
-export function formatShortTime(iso: string, now = new Date()): string {
+/** The time in that format, or with its date unless it is today. */
+export function formatShortTime(iso: string, todayFormat = secondFormat): string {
   const then = new Date(iso);
-  if (then.toDateString() === now.toDateString()) return secondFormat.format(then);
-  const format = then.getFullYear() === now.getFullYear() ? shortTimeFormat : yearTimeFormat;
-  return format.format(then);
+  const isToday = then.toDateString() === new Date().toDateString();
+  return (isToday ? todayFormat : shortTimeFormat).format(then);
 }
 
 /**

@@ -1,20 +1,28 @@
 import type { CallerJson, MintedTokenJson } from "../operator/responses.ts";
-import { readStored, removeStored, writeStored } from "./browser-storage.ts";
 import { Observable } from "./observable.ts";
 import type { SignInResponse } from "./sign-in/identity-provider.ts";
+import { readStored, removeStored, tryStore } from "./tab-storage.ts";
 
 export type Scope = CallerJson["scopes"][number];
 
-// Session storage is cleared when the tab closes; without it, the token is forgotten at the next load. It is sent only in the
-// Authorization header.
+// The browser forgets it when the tab is closed. It is sent only in the Authorization header.
 const tokenKey = "plant-store-token";
 const tokenEnded = "This token has expired or was revoked. Sign in with another one.";
 const sessionEnded = "Your session has ended. Sign in again.";
 
+/** The scopes that a scope is part of. */
+const widerScopes: Readonly<Record<Scope, readonly Scope[]>> = {
+  "plants:create": [],
+  "plants:read": ["operator:read", "operator"],
+  "operator:read": ["operator"],
+  metrics: ["operator"],
+  operator: [],
+};
+
 /** Who is signed in to the console in this tab. */
 export class Session extends Observable {
   /** The token of this tab, which every request has. When the console is opened, it may be refused. */
-  token = readStored("sessionStorage", tokenKey);
+  token = readStored(tokenKey);
   /** Whose token it is; undefined while nobody is signed in. */
   caller: CallerJson | undefined;
   /** Why the last session ended; undefined if the user signed out. */
@@ -37,12 +45,7 @@ export class Session extends Observable {
 
   /** Whether the token has the scope, directly or as part of another. */
   may(scope: Scope): boolean {
-    const { scopes } = this.me;
-    const containing: readonly Scope[] =
-      scope === "plants:read" ? ["operator:read", "operator"] : ["operator"];
-    return (
-      scopes.includes(scope) || (scope !== "plants:create" && containing.some((one) => scopes.includes(one)))
-    );
+    return [scope, ...widerScopes[scope]].some((one) => this.me.scopes.includes(one));
   }
 
   get mayImport(): boolean {
@@ -50,7 +53,7 @@ export class Session extends Observable {
   }
 
   signIn(token: string, caller: CallerJson): void {
-    writeStored("sessionStorage", tokenKey, token);
+    tryStore(tokenKey, token);
     this.token = token;
     this.caller = caller;
     this.notice = undefined;
@@ -58,7 +61,7 @@ export class Session extends Observable {
   }
 
   signOut(notice?: string): void {
-    removeStored("sessionStorage", tokenKey);
+    removeStored(tokenKey);
     this.token = undefined;
     this.caller = undefined;
     this.notice = notice;

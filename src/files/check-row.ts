@@ -1,23 +1,17 @@
 import type { NewPlant } from "../plants/plant.ts";
 import { readPlant } from "../plants/read-plant.ts";
-import { Refusal, type RefusalKind } from "../plants/refusals.ts";
+import { Refusal } from "../plants/refusals.ts";
 import { aboutRow, type InputRow, type RowProblem, rowProblem } from "./input-row.ts";
 
 /** A row as the plant that it is, or why it is refused. */
-export type CheckedRow =
-  | { readonly plant: NewPlant }
-  | (RowProblem & {
-      readonly plant: undefined;
-      /** Undefined if the row cannot even be sent. */
-      readonly kind: RefusalKind | undefined;
-    });
+export type CheckedRow = { readonly plant: NewPlant } | (RowProblem & { readonly plant: undefined });
 
 /** Validates a row as the service would, without sending it. Only an id conflict cannot be detected here. */
 export function checkRow(row: InputRow): CheckedRow {
-  if (row.problem !== undefined) return { plant: undefined, kind: undefined, ...row.problem };
+  if (row.problem !== undefined) return { plant: undefined, ...row.problem };
   const plant = readPlant(row.json);
   if (!(plant instanceof Refusal)) return { plant };
-  return { plant: undefined, kind: plant.kind, ...rowProblem(plant, row) };
+  return { plant: undefined, ...rowProblem(plant, row) };
 }
 
 /**

@@ -8,8 +8,8 @@ test("the console's script is less than 45 kB as gzip", async () => {
   const files = [...(await bundleConsole()).entries()];
   const scripts = files.filter(([path]) => path.endsWith(".js"));
   expect(scripts.map(([path]) => path.replace(/-\w+\.js$/, "")).sort()).toEqual([
-    "/assets/first-theme",
     "/assets/main",
+    "/assets/theme.browser",
   ]);
   const bytes = scripts.reduce((sum, [, { gzip }]) => sum + gzip.length, 0);
   expect(bytes).toBeLessThan(scriptGzipBytesMax);

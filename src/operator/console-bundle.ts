@@ -25,7 +25,7 @@ const mediaTypes: Record<string, string> = {
  */
 export async function bundleConsole(): Promise<ReadonlyMap<string, ConsoleFile>> {
   const built = await Bun.build({
-    entrypoints: [ownFile("../console/main.tsx"), ownFile("../console/first-theme.ts")],
+    entrypoints: [ownFile("../console/main.tsx"), ownFile("../style/theme.browser.js")],
     // Explicit, because otherwise the bundler uses the tsconfig.json of the folder that the service was started in.
     tsconfig: ownFile("../console/tsconfig.json"),
     target: "browser",

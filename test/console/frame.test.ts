@@ -39,7 +39,11 @@ describe("signing in", () => {
   });
 
   test("with a token that is not accepted is refused at the field", async () => {
-    const page = await open("/", { token: "" });
+    // The earlier token of the tab is refused once, and removed.
+    const page = await open("/", { token: "an-earlier-token" });
+    await page.locator(".field-error").waitFor();
+    expect((await textIn(page, ".sign-in form")).split("unknown, expired or revoked")).toHaveLength(2);
+    expect(await page.evaluate("sessionStorage.length")).toBe(0);
     const { secret } = await mintToken(session.service, { name: "too often", scopes: ["operator:read"] });
     const unaccepted = {
       "": "Enter a token",
@@ -83,13 +87,6 @@ describe("signing in", () => {
     await waitForHeading(page, "Tokens");
     await page.getByRole("link", { name: "System" }).click();
     await waitForHeading(page, "System");
-  });
-
-  test("with an earlier token that is refused says so once, and removes it from the browser", async () => {
-    const page = await open("/", { token: "an-earlier-token" });
-    await page.locator(".field-error").waitFor();
-    expect((await textIn(page, ".sign-in form")).split("unknown, expired or revoked")).toHaveLength(2);
-    expect(await page.evaluate("sessionStorage.length")).toBe(0);
   });
 });
 
@@ -140,12 +137,17 @@ describe("the theme", () => {
     await page.getByRole("button", { name: "Theme: dark" }).waitFor();
   }
 
-  test("is the system's until another is chosen", async () => {
+  test("is the system's until another is chosen, which the browser keeps, and nothing else", async () => {
     const page = await open("/import", { alone: true });
     await page.emulateMedia({ colorScheme: "light" });
     expect(await background(page)).toBe(light);
     await chooseDark(page);
     expect(await background(page)).toBe(dark);
+    expect(await page.evaluate("Object.entries(localStorage)")).toEqual([["plant-store-theme", "dark"]]);
+    expect(await page.evaluate("Object.keys(sessionStorage)")).toEqual(["plant-store-token"]);
+    expect(await page.context().cookies()).toEqual([]);
+    expect(await page.evaluate("indexedDB.databases()")).toEqual([]);
+    expect(await page.evaluate("caches.keys()")).toEqual([]);
     // Without the page's script, what is left is what the file in <head> has done.
     await page.route("**/assets/main-*.js", (route) => route.abort());
     await page.reload();
@@ -174,17 +176,6 @@ describe("the theme", () => {
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByLabel("Token").waitFor();
     await page.context().close();
-  });
-
-  test("is all that the browser keeps when the tab is closed", async () => {
-    const page = await open("/import");
-    await page.getByRole("button", { name: "Theme: system" }).click();
-    await page.getByRole("button", { name: "Theme: light" }).waitFor();
-    expect(await page.evaluate("Object.entries(localStorage)")).toEqual([["plant-store-theme", "light"]]);
-    expect(await page.evaluate("Object.keys(sessionStorage)")).toEqual(["plant-store-token"]);
-    expect(await page.context().cookies()).toEqual([]);
-    expect(await page.evaluate("indexedDB.databases()")).toEqual([]);
-    expect(await page.evaluate("caches.keys()")).toEqual([]);
   });
 });
 
@@ -249,15 +240,14 @@ test("an outage is reported once on each page, until it is over", async () => {
   await page.goto("about:blank");
 });
 
-// The second is no UTF-8. The last is a path of the operator API, and no plant.
-test.each(["/nowhere", "/plants/%zz", "/plants/count"])(
-  "an unknown path such as %s says that there is nothing",
-  async (path) => {
+test("an unknown path says that there is nothing, and leads to the start", async () => {
+  // The second is no UTF-8. The last is a path of the operator API, and no plant.
+  for (const path of ["/nowhere", "/plants/%zz", "/plants/count"]) {
     const page = await open(path);
     await waitForText(page, `There is nothing at ${path}`);
     await waitForTitle(page, "Page not found");
     expect(await markedPages(page)).toEqual([]);
     await page.getByRole("link", { name: "Go to the start" }).click();
     await waitForHeading(page, "Overview");
-  },
-);
+  }
+});

@@ -1,5 +1,6 @@
 // What the console makes of the errors of the service, which its own modules do not import.
 import { describe, expect, test } from "bun:test";
+import { errorNumbers } from "../../src/console/error-numbers.ts";
 import { catalogue } from "../../src/http/error-catalogue.ts";
 import type { LineOutcome } from "../../src/operator/responses.ts";
 import { readPlant } from "../../src/plants/read-plant.ts";
@@ -51,4 +52,10 @@ describe("refused rows", () => {
       { reason: "The id already belongs to a plant with a different name and a different tag.", count: 1 },
     ]);
   });
+});
+
+test("the console has the error numbers of the catalogue", () => {
+  const kinds = Object.keys(errorNumbers) as (keyof typeof errorNumbers)[];
+  const catalogued = kinds.map((kind) => [kind, catalogue[kind].error]);
+  expect(Object.fromEntries(catalogued)).toEqual(errorNumbers);
 });

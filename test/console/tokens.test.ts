@@ -1,6 +1,6 @@
 // The console's pages of the tokens and of the audit trail, in a browser.
 import { expect } from "bun:test";
-import type { Locator, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { copiedBy, describe, test } from "../support/browser.ts";
 import {
   signIn,
@@ -19,7 +19,6 @@ const session = useConsole(10);
 const { open } = session;
 
 const focusedText = (page: Page) => page.evaluate<string>("document.activeElement.textContent.trim()");
-const isFocused = (element: Locator) => element.evaluate((node) => node.ownerDocument.activeElement === node);
 
 async function statusWith(secret: string): Promise<number> {
   return (await post(session.service.url, '{"id":91,"name":"By robot"}', bearer(secret))).status;
@@ -49,14 +48,11 @@ describe("a token", () => {
   test("is valid as soon as it is created, and its secret is in sight until it is confirmed", async () => {
     const { page, dialog, create, name } = await openCreation();
     await create.click();
-    await dialog.getByText("Enter a name of 1 to 64 characters.").waitFor();
-    expect(await name.getAttribute("aria-invalid")).toBe("true");
-    expect(await isFocused(name)).toBe(true);
+    await dialog.getByRole("alert").getByText("Enter a name of 1 to 64 characters.").waitFor();
     await name.fill("created robot");
     await dialog.getByLabel("plants:create").uncheck();
     await create.click();
-    await dialog.locator("fieldset").getByText("Choose at least one scope.").waitFor();
-    expect(await isFocused(dialog.getByLabel("plants:create"))).toBe(true);
+    await dialog.getByRole("alert").getByText("Choose at least one scope.").waitFor();
     await dialog.getByLabel("plants:create").check();
     await dialog.getByLabel("Expires").selectOption("90d");
     await create.click();
@@ -132,60 +128,40 @@ test("the page shows uses as they happen, and warns of revoking the last live op
   await waitForText(page, "It is the last live token with the scope “operator”.");
 });
 
-describe("the audit trail", () => {
-  test("says who did what to what, as the API has it, and has its filter in its address", async () => {
-    const { token } = await mintToken(session.service, { name: "reader", scopes: ["metrics"] });
-    const page = await open("/audit");
-    const row = page.locator(".audit tbody tr", { hasText: "reader" });
-    await row.waitFor();
-    const cells = row.locator("th, td:not(:first-child)");
-    expect(await cells.allTextContents()).toEqual([
-      "preset-operator",
-      "Created a token",
-      "reader",
-      `${token.id}: metrics; never expires`,
-      "127.0.0.1",
-    ]);
-    await page.locator(".filters summary").click();
-    await page.getByLabel("Action").selectOption("Rotated a token");
-    await page.getByLabel("By").fill("nobody");
-    await page.getByLabel("Time").selectOption("From … before …");
-    await page.getByLabel("Before", { exact: true }).fill("2026-01-15T09:30");
-    await waitForText(page, "No entries match");
-    const search = "?action=token.rotated&actor=nobody&until=2026-01-15T08%3A30%3A00.000Z";
-    await waitUntil(async () => new URL(page.url()).search === search);
-    await page.getByRole("button", { name: "Clear filters" }).click();
-    await row.waitFor();
-    expect(new URL(page.url()).search).toBe("");
+test("the audit trail says who did what to what, a page at a time, and has its filter in its address", async () => {
+  const { token } = await mintToken(session.service, { name: "reader", scopes: ["metrics"] });
+  await mintToken(session.service, { name: "newer" });
+  const page = await open("/tokens");
+  await page.route("**/api/audit*", (route) => {
+    const url = new URL(route.request().url());
+    url.searchParams.set("limit", "1");
+    return route.continue({ url: url.href });
   });
-
-  test("shows older entries once, even if their button is clicked twice", async () => {
-    for (const name of ["older", "newer"]) await mintToken(session.service, { name });
-    const page = await open("/tokens");
-    const clickedTwice = Promise.withResolvers<void>();
-    let olderAsked = 0;
-    await page.route("**/api/audit*", async (route) => {
-      const url = new URL(route.request().url());
-      if (url.searchParams.has("cursor")) {
-        olderAsked++;
-        await clickedTwice.promise;
-      }
-      url.searchParams.set("limit", "1");
-      await route.continue({ url: url.href });
-    });
-    await page.getByRole("link", { name: "Audit" }).click();
-    const more = page.getByRole("button", { name: "Show more" });
-    await more.click();
-    // A forced click does not wait for the button to be enabled.
-    await more.click({ force: true });
-    clickedTwice.resolve();
-    const entries = page.locator(".audit tbody tr");
-    await waitUntil(async () => (await entries.count()) === 2);
-    await waitUntil(() => more.isEnabled());
-    expect(olderAsked).toBe(1);
-    expect(await entries.allTextContents()).toEqual([
-      expect.stringContaining("newer"),
-      expect.stringContaining("older"),
-    ]);
-  });
+  await page.getByRole("link", { name: "Audit" }).click();
+  const entries = page.locator(".audit tbody tr");
+  await entries.filter({ hasText: "newer" }).waitFor();
+  expect(await entries.count()).toBe(1);
+  await page.getByRole("button", { name: "Show more" }).click();
+  const row = entries.filter({ hasText: "reader" });
+  await row.waitFor();
+  expect(await entries.count()).toBe(2);
+  const cells = row.locator("th, td:not(:first-child)");
+  expect(await cells.allTextContents()).toEqual([
+    "preset-operator",
+    "Created a token",
+    "reader",
+    `${token.id}: metrics; never expires`,
+    "127.0.0.1",
+  ]);
+  await page.locator(".filters summary").click();
+  await page.getByLabel("Action").selectOption("Rotated a token");
+  await page.getByLabel("By").fill("nobody");
+  await page.getByLabel("Time").selectOption("From … before …");
+  await page.getByLabel("Before", { exact: true }).fill("2026-01-15T09:30");
+  await waitForText(page, "No entries match");
+  const search = "?action=token.rotated&actor=nobody&until=2026-01-15T08%3A30%3A00.000Z";
+  await waitUntil(async () => new URL(page.url()).search === search);
+  await page.getByRole("button", { name: "Clear filters" }).click();
+  await entries.filter({ hasText: "newer" }).waitFor();
+  expect(new URL(page.url()).search).toBe("");
 });

@@ -15,7 +15,7 @@ const pages: readonly [path: string, loaded: string][] = [
   ["/import", "input[type=file]"],
   ["/refused", ".refusals"],
   ["/audit", ".audit"],
-  ["/system", ".system-table code"],
+  ["/system", ".settings code"],
   ["/tokens", ".tokens"],
 ];
 

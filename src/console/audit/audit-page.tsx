@@ -5,11 +5,11 @@ import { useConsole } from "../console.ts";
 import { EmptyState, ErrorNotice, LoadingCard, NothingListed } from "../parts/content-states.tsx";
 import { Button, Select } from "../parts/controls.tsx";
 import { apiFilter } from "../parts/filter.ts";
-import { FilterForm, TimeFields, TokenNameField, useFilter } from "../parts/filter-form.tsx";
+import { FilterField, FilterForm, TimeFields, useFilter } from "../parts/filter-form.tsx";
 import { useAttempt, useLoad } from "../parts/hooks.ts";
 import { PageHead } from "../parts/page-head.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
-import { TableHead } from "../parts/table.tsx";
+import { Table } from "../parts/table.tsx";
 import { ShortTime } from "../parts/time.tsx";
 
 const detailCharactersMax = 700;
@@ -31,7 +31,7 @@ export function AuditPage() {
           value={filter["action"] ?? ""}
           onChange={(action) => change({ action })}
         />
-        <TokenNameField label="By" name="actor" />
+        <FilterField label="By" name="actor" />
         <TimeFields />
       </FilterForm>
       <AuditEntries key={search} />
@@ -54,7 +54,7 @@ function AuditEntries() {
   return (
     <>
       <ErrorNotice error={loadError ?? olderError} />
-      {isLoading && <LoadingCard lines={6} />}
+      {isLoading && <LoadingCard />}
       {isEmpty && search === "" && (
         <EmptyState title="No entries yet">
           <p>The next sign-in, export or token change will appear here.</p>
@@ -63,15 +63,12 @@ function AuditEntries() {
       {isEmpty && search !== "" && <NothingListed title="No entries match" onClear={clear} />}
       {entries.length > 0 && (
         <div class="card">
-          <table class="listed audit">
-            <TableHead columns={["When", "By", "Action", "What", "Detail", "From"]} />
-            <tbody>
-              {entries.map((entry, position) => (
-                // Entries are only added at the end, and two of one millisecond may be equal.
-                <Entry key={position} entry={entry} />
-              ))}
-            </tbody>
-          </table>
+          <Table class="audit" columns={["When", "By", "Action", "What", "Detail", "From"]}>
+            {entries.map((entry, position) => (
+              // Entries are only added at the end, and two of one millisecond may be equal.
+              <Entry key={position} entry={entry} />
+            ))}
+          </Table>
         </div>
       )}
       {next !== undefined && (
@@ -93,11 +90,8 @@ function AuditEntries() {
   );
 }
 
-function Entry({
-  entry: { at, actor, action, subject, detail, address },
-}: {
-  readonly entry: AuditEntryJson;
-}) {
+function Entry({ entry }: { readonly entry: AuditEntryJson }) {
+  const { at, actor, action, subject, detail, address } = entry;
   return (
     <tr>
       <td>

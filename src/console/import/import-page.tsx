@@ -2,25 +2,21 @@ import { useEffect, useRef } from "preact/hooks";
 import { formatCount, formatPlural } from "../../text/counts.ts";
 import { minuteMs } from "../../text/duration.ts";
 import { formatBytes } from "../../text/sizes.ts";
-import { describeError } from "../api.ts";
+import { describeError, withQuery } from "../api.ts";
 import { useConsole, useObserved, useRouter } from "../console.ts";
-import { formatDuration } from "../format.ts";
-import { ErrorNotice, Skeleton } from "../parts/content-states.tsx";
+import { ErrorNotice, Panel, Skeleton } from "../parts/content-states.tsx";
 import { Button, download } from "../parts/controls.tsx";
 import { useWindowEvent } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import { Link } from "../parts/link.tsx";
 import { PageHead } from "../parts/page-head.tsx";
-import { Panel } from "../parts/panel.tsx";
 import { PlantText, Tag } from "../parts/plant-text.tsx";
-import { TableHead } from "../parts/table.tsx";
-import { queryOf, withQuery } from "../query.ts";
+import { Table } from "../parts/table.tsx";
 import type { ImportRun, ImportState } from "./import-run.ts";
 import { RefusedRows } from "./refused-rows.tsx";
 
 // The browser needs the URL until it starts to save the file.
 const urlLifetimeMs = minuteMs;
-const minuteSeconds = 60;
 /** What stands before the name of the file. */
 const titles: Readonly<Record<ImportState, string>> = {
   reading: "",
@@ -133,7 +129,7 @@ function FileCard({ run }: { readonly run: ImportRun }) {
         </h2>
         {isSending && <Button onClick={() => run.stop()}>Stop</Button>}
       </div>
-      {state === "reading" && <Skeleton lines={4} />}
+      {state === "reading" && <Skeleton />}
       <p class="note" role="status">
         {describeFile(run)}
         {hasRows && !isSending && <CreatedPlants run={run} />}
@@ -154,11 +150,7 @@ function FileCard({ run }: { readonly run: ImportRun }) {
         )}
       </div>
       {report.refused > 0 && (
-        <RefusedRows
-          report={report}
-          title={formatPlural(report.refused, "refused row")}
-          isGrowing={isSending}
-        />
+        <RefusedRows report={report} title={formatPlural(report.refused, "refused row")} />
       )}
     </section>
   );
@@ -169,21 +161,17 @@ function Preview({ run: { firstPlants, preview, isPreviewComplete } }: { readonl
   const checked = `${isPreviewComplete ? "" : "first "}${formatCount(preview.rows)}`;
   return (
     <>
-      <table class="listed preview">
-        <caption class="visually-hidden">The first plants</caption>
-        <TableHead columns={["Id", "Name", "Tag"]} />
-        <tbody>
-          {firstPlants.map(({ id, name, tag }, position) => (
-            <tr key={position}>
-              <td class="exact">{String(id)}</td>
-              <td>
-                <PlantText text={name} />
-              </td>
-              <td>{tag !== undefined && <Tag tag={tag} />}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table class="preview" aria-label="The first plants" columns={["Id", "Name", "Tag"]}>
+        {firstPlants.map(({ id, name, tag }, position) => (
+          <tr key={position}>
+            <td class="exact">{String(id)}</td>
+            <td>
+              <PlantText text={name} />
+            </td>
+            <td>{tag !== undefined && <Tag tag={tag} />}</td>
+          </tr>
+        ))}
+      </Table>
       {preview.refused > 0 && (
         <RefusedRows
           report={preview}
@@ -213,7 +201,7 @@ function Tally({ report: { created, replayed, refused } }: Pick<ImportRun, "repo
 function CreatedPlants({ run: { startedAt, report } }: { readonly run: ImportRun }) {
   const { me } = useConsole().session;
   if (report.created === 0) return null;
-  const href = withQuery("/plants", queryOf({ token: me.name, since: startedAt }));
+  const href = withQuery("/plants", { token: me.name, since: startedAt });
   return (
     <>
       {" "}
@@ -223,22 +211,13 @@ function CreatedPlants({ run: { startedAt, report } }: { readonly run: ImportRun
 }
 
 /** "CSV, 3 MB" of a chosen file, and in the end "CSV, 3 MB, 30,000 rows in 4.6 s." */
-function describeFile({
-  file,
-  source,
-  state,
-  isSending,
-  report,
-  seconds,
-  isPreviewComplete,
-  preview,
-}: ImportRun) {
+function describeFile(run: ImportRun): string {
+  const { file, source, state, isSending, report, seconds, preview } = run;
   const facts = [source, formatBytes(file.size)].filter((fact) => fact !== undefined);
-  if (state === "ready" && isPreviewComplete) facts.push(formatPlural(preview.rows, "row"));
+  if (state === "ready" && run.isPreviewComplete) facts.push(formatPlural(preview.rows, "row"));
   // A screen reader would read the number of rows again and again while it grows.
   if (report.rows === 0 || isSending) return facts.join(", ");
-  const took = seconds < minuteSeconds ? `${seconds.toFixed(1)} s` : formatDuration(seconds);
-  return `${[...facts, formatPlural(report.rows, "row")].join(", ")} in ${took}.`;
+  return `${[...facts, formatPlural(report.rows, "row")].join(", ")} in ${seconds.toFixed(1)} s.`;
 }
 
 function describeHalt({ state, error, report }: ImportRun): string {

@@ -20,8 +20,8 @@ describe("the preview of a file", () => {
     expect(run.firstPlants.map(({ id }) => id)).toEqual([1n, 4n, 4n]);
     expect(run.preview).toMatchObject({ rows: 1000, valid: 998, refused: 2 });
     expect(run.preview.groups).toMatchObject([
-      { error: undefined, count: 1 },
-      { error: 40011, count: 1 },
+      { reason: "The row does not have as many fields as the header.", count: 1 },
+      { reason: 'Field "id" must be an integer, but is a string.', count: 1 },
     ]);
     expect(run.isPreviewComplete).toBe(false);
   });

@@ -1,13 +1,13 @@
 import { type Bytes, onOneLine } from "../../files/bytes.ts";
 import { type CheckedRow, checkRow } from "../../files/check-row.ts";
-import type { InputRow } from "../../files/input-row.ts";
+import { describeSource, openSource } from "../../files/detect-source.ts";
+import type { InputRow, RowReader } from "../../files/input-row.ts";
+import { detectFormat, readRows, rowReaderFor } from "../../files/read-rows.ts";
 import type { LineOutcome } from "../../operator/responses.ts";
 import { backoffMs } from "../../retry/backoff.ts";
 import { ApiError, isRetryableApiError, type OperatorApi } from "../api.ts";
-import { errorNumbers } from "../error-numbers.ts";
 import { Observable } from "../observable.ts";
 import { ImportReport, type ReportedOutcome } from "./import-report.ts";
-import { openPlantFile, type PlantFile } from "./plant-file.ts";
 
 /**
  * - `reading`: the first part of the file is being read.
@@ -17,6 +17,8 @@ import { openPlantFile, type PlantFile } from "./plant-file.ts";
  */
 export type ImportState = "reading" | "ready" | "running" | "waiting" | "stopped" | "failed" | "done";
 
+// How much is read at a time, so that the page never freezes.
+const chunkBytes = 64 * 1024;
 const partRowsMax = 1000;
 // Larger parts are no faster, and take long on a slow network.
 const partBytesMax = 256 * 1024;
@@ -46,10 +48,15 @@ export class ImportRun extends Observable {
   error: unknown;
   /** When the import started, by the clock that plants have their times from. */
   startedAt: string | undefined;
+  /** What the file was detected as; undefined until its first row has been read. */
+  source: string | undefined;
+  /** For how long rows have been sent, without the time between a stop and its continuation. */
+  seconds = 0;
   readonly #api: OperatorApi;
   readonly #rowBytesMax: number;
-  /** Undefined until it has been opened. */
-  #opened: PlantFile | undefined;
+  /** Undefined until the file has been opened. */
+  #reader: RowReader | undefined;
+  #rows: AsyncGenerator<InputRow, void, void> | undefined;
   /** The rows that have been read and have no outcome yet. */
   #part: InputRow[] = [];
   /** How much of the file was read before the part, and with it. */
@@ -59,8 +66,6 @@ export class ImportRun extends Observable {
   #unreadable: unknown;
   #abort = new AbortController();
   #isClosed = false;
-  /** When rows were last started to be sent, and for how long they had been before. */
-  #started = { ms: 0, seconds: 0 };
 
   constructor(file: File, api: OperatorApi, rowBytesMax: number) {
     super();
@@ -72,25 +77,14 @@ export class ImportRun extends Observable {
     void this.#readFirstPart();
   }
 
-  /** What the file was detected as; undefined until its first row has been read. */
-  get source(): string | undefined {
-    return this.preview.rows === 0 ? undefined : this.#opened?.describe();
-  }
-
   /** The header of a CSV file. */
   get header(): Bytes | undefined {
-    return this.#opened?.reader.header;
+    return this.#reader?.header;
   }
 
   /** The part of the file that is done, from 0 to 1. */
   get share(): number {
     return this.state === "done" ? 1 : this.#bytesDone / Math.max(this.file.size, 1);
-  }
-
-  /** For how long rows have been sent, without the time between a stop and its continuation. */
-  get seconds(): number {
-    const { ms, seconds } = this.#started;
-    return this.isSending ? seconds + (performance.now() - ms) / 1000 : seconds;
   }
 
   /** Whether rows are being sent. */
@@ -107,7 +101,6 @@ export class ImportRun extends Observable {
   /** Sends the rows, or those that are left. */
   start(): void {
     if (!this.canStart) return;
-    this.#started = { ms: performance.now(), seconds: this.seconds };
     this.#abort = new AbortController();
     this.#enter("running");
     void this.#sendAll();
@@ -124,22 +117,22 @@ export class ImportRun extends Observable {
   }
 
   #enter(state: ImportState, error?: unknown): void {
-    const { seconds } = this;
     this.state = state;
     this.error = error;
-    if (!this.isSending) this.#started.seconds = seconds;
     this.notify();
   }
 
   async #readFirstPart(): Promise<void> {
     try {
-      this.#opened = await openPlantFile(this.file, this.#rowBytesMax, (bytes) => {
-        this.#bytesRead = bytes;
-      });
-      this.report.format = this.#opened.format;
-      this.preview.format = this.#opened.format;
-      const hasRows = await this.#readPart(this.#opened.rows);
+      const { isGzip, opening, chunks } = await openSource(this.#readChunks());
+      const format = detectFormat(this.file.name, opening);
+      this.report.format = format;
+      this.preview.format = format;
+      this.#reader = rowReaderFor(format, this.#rowBytesMax);
+      this.#rows = readRows(chunks, this.#reader);
+      const hasRows = await this.#readPart();
       if (!hasRows) throw new Error("The file has no rows.");
+      this.source = describeSource(format, isGzip, this.#reader.separator);
       const checked = this.#sendable.map(checkRow);
       this.preview.add(this.#part, checked.map(outcomeOfCheck));
       this.firstPlants = checked.flatMap(({ plant }) => plant ?? []).slice(0, plantsListed);
@@ -149,18 +142,39 @@ export class ImportRun extends Observable {
     }
   }
 
+  async *#readChunks(): AsyncGenerator<Bytes, void, void> {
+    const { file } = this;
+    for (let at = 0; at < file.size; at += chunkBytes) {
+      const bytes = await file
+        .slice(at, at + chunkBytes)
+        .arrayBuffer()
+        .catch(() => {
+          // The browser allows it only while the file is unchanged.
+          throw new Error(`${file.name} was changed or removed after you chose it. Choose it again.`);
+        });
+      this.#bytesRead = Math.min(at + chunkBytes, file.size);
+      yield new Uint8Array(bytes);
+    }
+  }
+
   async #sendAll(): Promise<void> {
     const progress = setInterval(() => this.notify(), progressMs);
+    const startedMs = performance.now();
+    const addTime = (): void => {
+      this.seconds += (performance.now() - startedMs) / 1000;
+    };
     try {
-      while (await this.#readPart(this.#opened?.rows)) {
+      while (await this.#readPart()) {
         const outcomes = await this.#sendPart();
         this.#part = this.#part.slice(this.report.add(this.#part, outcomes));
       }
       // Every row has its outcome, so the import is done even if this fails.
       await this.#untilAnswered(() => this.#recordEnd("finished", this.#abort.signal)).catch(() => {});
+      addTime();
       this.#enter("done");
     } catch (reason) {
       const end = this.#abort.signal.aborted ? "stopped" : "failed";
+      addTime();
       this.#enter(end, reason);
       if (!this.#isClosed) void this.#recordEnd(end, AbortSignal.timeout(recordMsMax)).catch(() => {});
     } finally {
@@ -169,13 +183,13 @@ export class ImportRun extends Observable {
   }
 
   /** Reads the next rows, unless some are left. Returns false at the end of the file. */
-  async #readPart(rows: PlantFile["rows"] | undefined): Promise<boolean> {
+  async #readPart(): Promise<boolean> {
     this.#abort.signal.throwIfAborted();
     if (this.#part.length > 0) return true;
     if (this.report.rows > 0) this.#bytesDone = this.#bytesRead;
     try {
       for (let bytes = 0; bytes < partBytesMax && this.#part.length < partRowsMax; ) {
-        const row = (await rows?.next())?.value;
+        const row = (await this.#rows?.next())?.value;
         if (row === undefined) {
           this.isPreviewComplete = this.report.rows === 0;
           break;
@@ -280,10 +294,7 @@ export class TabImport extends Observable {
 }
 
 function outcomeOfCheck(checked: CheckedRow): ReportedOutcome {
-  if (checked.plant !== undefined) return "valid";
-  const { kind, message, reason } = checked;
-  const error = kind === undefined ? undefined : errorNumbers[kind];
-  return { error, message, reason };
+  return checked.plant === undefined ? { ...checked, error: undefined } : "valid";
 }
 
 /** The line of a request. An element of a JSON array may have been on several. */

@@ -1,5 +1,5 @@
 import type { OverviewJson } from "../../operator/responses.ts";
-import { minuteFormat } from "../format.ts";
+import { minuteFormat } from "../format-time.ts";
 
 const daySeconds = 86_400;
 const stepSeconds = { minute: 60, hour: 3600 };

@@ -3,11 +3,16 @@ import type { OverviewJson } from "../../operator/responses.ts";
 import { formatCount } from "../../text/counts.ts";
 import { formatBytes } from "../../text/sizes.ts";
 import { useConsole } from "../console.ts";
-import { formatRate } from "../format.ts";
 import { Link } from "../parts/link.tsx";
 import { RelativeTime } from "../parts/time.tsx";
-import { refusalsHref } from "../refused/refusal-filter.ts";
 import { describeDiskForecast } from "./disk-forecast.ts";
+
+// Three digits, of which at most two are decimals: 0.0167 → "0.02", 1234.5 → "1,230".
+const rateFormat = new Intl.NumberFormat("en", {
+  maximumSignificantDigits: 3,
+  maximumFractionDigits: 2,
+  roundingPriority: "lessPrecision",
+});
 
 /** What the service has stored, how fast, and what it needs. */
 export function KeyNumbers({ overview }: { readonly overview: OverviewJson }) {
@@ -20,13 +25,13 @@ export function KeyNumbers({ overview }: { readonly overview: OverviewJson }) {
       <KeyNumber title="Plants stored" value={total && formatCount(total)} />
       <KeyNumber
         title="Created per second"
-        value={ratePerSecond === undefined ? undefined : formatRate(ratePerSecond)}
+        value={ratePerSecond === undefined ? undefined : rateFormat.format(ratePerSecond)}
         note="in the last minute"
       />
       <KeyNumber
         title="Refused per minute"
         value={formatCount(refused.inLastMinute)}
-        note={session.may("operator") ? <Link href={refusalsHref({})}>{sinceStart}</Link> : sinceStart}
+        note={session.may("operator") ? <Link href="/refused">{sinceStart}</Link> : sinceStart}
       />
       {diskFreeBytes !== undefined && (
         <KeyNumber

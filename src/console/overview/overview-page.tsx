@@ -1,13 +1,12 @@
-import { useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { OverviewJson } from "../../operator/responses.ts";
-import { ErrorNotice, LoadingCard } from "../parts/content-states.tsx";
+import { ErrorNotice, LoadingCard, Panel } from "../parts/content-states.tsx";
 import { FirstPlant } from "../parts/first-plant.tsx";
 import { useLive, useUnlessRead } from "../parts/hooks.ts";
 import { Link } from "../parts/link.tsx";
 import { PageHead } from "../parts/page-head.tsx";
-import { Panel } from "../parts/panel.tsx";
 import { PlantText, Tag } from "../parts/plant-text.tsx";
-import { TableHead } from "../parts/table.tsx";
+import { Table } from "../parts/table.tsx";
 import { ShortTime } from "../parts/time.tsx";
 import { AddPlantButton } from "../plants/add-plant.tsx";
 import { chartRanges } from "./chart-data.ts";
@@ -27,7 +26,7 @@ export function OverviewPage() {
       </PageHead>
       <ErrorNotice error={error} />
       {overview !== undefined && <Figures overview={overview} />}
-      {isLoading && [4, 8].map((lines) => <LoadingCard key={lines} lines={lines} />)}
+      {isLoading && <LoadingCard />}
     </div>
   );
 }
@@ -99,8 +98,7 @@ function Figures({ overview }: OverviewProps) {
 /** The newest plants, live, unless someone points at them. */
 function LatestPlants() {
   const { value: newest } = useLive("/api/plants", { limit: String(plantsListed) });
-  const table = useRef<HTMLTableElement>(null);
-  const plants = useUnlessRead(newest, table)?.plants;
+  const plants = useUnlessRead(newest, ".latest")?.plants;
   return (
     <Panel
       id="latest-title"
@@ -108,24 +106,21 @@ function LatestPlants() {
       loading={plants === undefined}
       aside={<Link href="/plants">See all</Link>}
     >
-      <table class="listed latest wrap" aria-labelledby="latest-title" ref={table}>
-        <TableHead columns={["Plant", "Tag", "Created"]} />
-        <tbody>
-          {plants?.map(({ id, name, tag, createdAt }) => (
-            <tr key={id}>
-              <th scope="row">
-                <Link href={`/plants/${id}`}>
-                  <PlantText text={name} empty="(empty name)" />
-                </Link>
-              </th>
-              <td>{tag !== undefined && <Tag tag={tag} />}</td>
-              <td>
-                <ShortTime at={createdAt} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table class="latest wrap" aria-labelledby="latest-title" columns={["Plant", "Tag", "Created"]}>
+        {plants?.map(({ id, name, tag, createdAt }) => (
+          <tr key={id}>
+            <th scope="row">
+              <Link href={`/plants/${id}`}>
+                <PlantText text={name} empty="(empty name)" />
+              </Link>
+            </th>
+            <td>{tag !== undefined && <Tag tag={tag} />}</td>
+            <td>
+              <ShortTime at={createdAt} />
+            </td>
+          </tr>
+        ))}
+      </Table>
     </Panel>
   );
 }

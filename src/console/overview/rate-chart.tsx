@@ -1,7 +1,9 @@
 import { useState } from "preact/hooks";
 import { formatCount, formatPlural } from "../../text/counts.ts";
-import { formatCompact } from "../format.ts";
 import { type ChartRange, formatStep, scaleOf, sum, timeTicks } from "./chart-data.ts";
+
+// 15000 → "15K".
+const compactFormat = new Intl.NumberFormat("en", { notation: "compact" });
 
 /** Plants created over time, and what was refused, in a band of its own with its own scale. */
 export function RateChart({ range }: { readonly range: ChartRange }) {
@@ -70,7 +72,7 @@ function Band({ kind, counts, linesMax, last }: BandProps) {
       {scale.map((value, line) => (
         <span key={value} class="grid-line" style={{ bottom: `${(value / top) * 100}%` }}>
           <span>
-            {formatCompact(value)} {line === scale.length - 1 && kind}
+            {compactFormat.format(value)} {line === scale.length - 1 && kind}
           </span>
         </span>
       ))}

@@ -1,16 +1,15 @@
 import { useState } from "preact/hooks";
 import type { SenderJson } from "../../operator/responses.ts";
 import { formatCount } from "../../text/counts.ts";
+import { withQuery } from "../api.ts";
 import { useConsole } from "../console.ts";
+import { Panel } from "../parts/content-states.tsx";
 import { Button } from "../parts/controls.tsx";
 import { useLive } from "../parts/hooks.ts";
 import { Link } from "../parts/link.tsx";
-import { Panel } from "../parts/panel.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
-import { TableHead } from "../parts/table.tsx";
+import { Table } from "../parts/table.tsx";
 import { RelativeTime } from "../parts/time.tsx";
-import { queryOf, withQuery } from "../query.ts";
-import { refusalsHref } from "../refused/refusal-filter.ts";
 
 // As many as there are latest plants beside them.
 const listedFirst = 10;
@@ -37,26 +36,15 @@ export function Senders() {
       {senders.length === 0 ? (
         <p class="note">Nobody has sent anything since the start.</p>
       ) : (
-        <table class="listed senders" aria-labelledby="senders-title">
-          <TableHead columns={["Sender", "Last plant", "Refused"]} />
-          <tbody>
-            {listed.map((sender) => (
-              <tr key={sender.name}>
-                <th scope="row">
-                  <Link href={withQuery("/plants", queryOf({ token: sender.name }))}>
-                    <PlantText text={sender.name} />
-                  </Link>
-                </th>
-                <td>
-                  <LastPlant sender={sender} />
-                </td>
-                <td>
-                  <Refusals sender={sender} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Table
+          class="senders wrap"
+          aria-labelledby="senders-title"
+          columns={["Sender", "Last plant", "Refused"]}
+        >
+          {listed.map((sender) => (
+            <Row key={sender.name} sender={sender} />
+          ))}
+        </Table>
       )}
     </Panel>
   );
@@ -64,6 +52,38 @@ export function Senders() {
 
 interface SenderProps {
   readonly sender: SenderJson;
+}
+
+function Row({ sender }: SenderProps) {
+  const { session } = useConsole();
+  const { name, refusals, lastRefusalAt } = sender;
+  const count = formatCount(refusals);
+  return (
+    <tr>
+      <th scope="row">
+        <Link href={withQuery("/plants", { token: name })}>
+          <PlantText text={name} />
+        </Link>
+      </th>
+      <td>
+        <LastPlant sender={sender} />
+      </td>
+      <td>
+        {lastRefusalAt !== undefined && (
+          <>
+            {session.may("operator") ? (
+              <Link href={withQuery("/refused", { token: name })}>{count}</Link>
+            ) : (
+              count
+            )}{" "}
+            <span class="note">
+              last <RelativeTime at={lastRefusalAt} />
+            </span>
+          </>
+        )}
+      </td>
+    </tr>
+  );
 }
 
 function LastPlant({ sender: { lastPlantAt, lastUsedAt, refusals } }: SenderProps) {
@@ -74,19 +94,5 @@ function LastPlant({ sender: { lastPlantAt, lastUsedAt, refusals } }: SenderProp
     <span class="note">
       last used <RelativeTime at={lastUsedAt} />
     </span>
-  );
-}
-
-function Refusals({ sender: { name, refusals, lastRefusalAt } }: SenderProps) {
-  const { session } = useConsole();
-  if (lastRefusalAt === undefined) return null;
-  const count = formatCount(refusals);
-  return (
-    <>
-      {session.may("operator") ? <Link href={refusalsHref({ token: name })}>{count}</Link> : count}{" "}
-      <span class="note">
-        last <RelativeTime at={lastRefusalAt} />
-      </span>
-    </>
   );
 }

@@ -1,13 +1,38 @@
-// What stands in place of content: while it loads, if it cannot be loaded, and if there is none.
+// A part of a page, and what stands in place of its content: while it loads, if it cannot be loaded, and if there is none.
 import type { ComponentChildren } from "preact";
 import { describeError } from "../api.ts";
 import { Button } from "./controls.tsx";
 
+interface PanelProps {
+  readonly id: string;
+  readonly title: string;
+  /** What stands at the right of the title. */
+  readonly aside?: ComponentChildren;
+  /** Whether its content is still loading. */
+  readonly loading?: boolean;
+  readonly children?: ComponentChildren;
+}
+
+/** A titled part of a page. */
+export function Panel({ id, title, aside, loading, children }: PanelProps) {
+  return (
+    <section class="card panel" aria-labelledby={id} aria-busy={loading}>
+      <div class="card-head">
+        <h2 id={id}>{title}</h2>
+        {aside}
+      </div>
+      {loading ? <Skeleton /> : children}
+    </section>
+  );
+}
+
+const skeletonLines = 5;
+
 /** Grey lines in place of content that is loading. */
-export function Skeleton({ lines }: { readonly lines: number }) {
+export function Skeleton() {
   return (
     <div class="stack skeleton" aria-hidden="true">
-      {Array.from({ length: lines }, (_, line) => (
+      {Array.from({ length: skeletonLines }, (_, line) => (
         <span key={line} />
       ))}
     </div>
@@ -15,10 +40,10 @@ export function Skeleton({ lines }: { readonly lines: number }) {
 }
 
 /** A card whose content is loading. */
-export function LoadingCard({ lines }: { readonly lines: number }) {
+export function LoadingCard() {
   return (
     <div class="card panel" aria-busy="true">
-      <Skeleton lines={lines} />
+      <Skeleton />
     </div>
   );
 }

@@ -23,17 +23,14 @@ export function Button({ class: name = "quiet", children, onClick, ...rest }: Bu
 interface CopyButtonProps {
   readonly text: string;
   readonly label: string;
-  /** Whether the button shows only its icon: the label is for screen readers, and for whoever points at it. */
-  readonly isIcon?: boolean;
 }
 
 const copyResults = { copied: "Copied", failed: "Could not copy. Select the text instead" };
 // How long a result is shown: long enough to read the longer one.
 const resultMs = 4000;
 
-export function CopyButton({ text, label, isIcon = false }: CopyButtonProps) {
+export function CopyButton({ text, label }: CopyButtonProps) {
   const [result, setResult] = useState<keyof typeof copyResults>();
-  const shown = result === undefined ? label : copyResults[result];
   useEffect(() => {
     if (result === undefined) return;
     const timer = setTimeout(() => setResult(undefined), resultMs);
@@ -50,11 +47,9 @@ export function CopyButton({ text, label, isIcon = false }: CopyButtonProps) {
   // The clipboard is available only on HTTPS and localhost.
   if (navigator.clipboard === undefined) return null;
   return (
-    <Button class={isIcon ? "bare" : "quiet"} title={isIcon ? shown : undefined} onClick={() => void copy()}>
+    <Button onClick={() => void copy()}>
       <Icon name={result === "copied" ? "done" : "copy"} />
-      <span class={isIcon ? "visually-hidden" : undefined} aria-live="polite">
-        {shown}
-      </span>
+      <span aria-live="polite">{result === undefined ? label : copyResults[result]}</span>
     </Button>
   );
 }
@@ -72,8 +67,6 @@ interface FieldProps {
   readonly name?: string;
   readonly placeholder?: string;
   readonly inputMode?: "numeric";
-  /** The id of a datalist. */
-  readonly list?: string;
   readonly type?: "datetime-local";
   /** The last time that the field may have. */
   readonly max?: string;

@@ -1,4 +1,4 @@
-import type { ComponentChildren, RefObject } from "preact";
+import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { Button, FieldError } from "./controls.tsx";
 import { useAttempt } from "./hooks.ts";
@@ -63,19 +63,15 @@ interface FormDialogProps extends Required<DialogProps> {
   readonly cancel?: string;
   /** Whether submitting the form destroys something. */
   readonly danger?: boolean;
-  readonly formRef?: FormRef;
   /** Called with what is in the form. What it throws is shown as an error that belongs to no field. */
   readonly onSubmit: (entered: FormData) => Promise<void>;
 }
-
-type FormRef = RefObject<HTMLFormElement | null>;
 
 /** A dialog with a form, its error, and the buttons to cancel and to submit it. */
 export function FormDialog(props: FormDialogProps) {
   const { title, submit, cancel = "Cancel", danger, onSubmit, onClose, children } = props;
   const { isBusy, error, attempt, clearError } = useAttempt();
-  const ownRef = useRef<HTMLFormElement>(null);
-  const form = props.formRef ?? ownRef;
+  const form = useRef<HTMLFormElement>(null);
   const submitButton = useRef<HTMLButtonElement>(null);
   // The button loses the focus while it is disabled. A field in which Enter was pressed keeps it.
   useLayoutEffect(() => {
@@ -111,9 +107,4 @@ export function FormDialog(props: FormDialogProps) {
       </form>
     </Dialog>
   );
-}
-
-/** Focuses the field with that name; of several, the first. */
-export function focusField(form: FormRef, name: string): void {
-  form.current?.querySelector<HTMLInputElement>(`[name=${name}]`)?.focus();
 }

@@ -1,18 +1,10 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
-import { useConsole, useRouter } from "../console.ts";
-import { withQuery } from "../query.ts";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { withQuery } from "../api.ts";
+import { useRouter } from "../console.ts";
 import { Button, Field, Select } from "./controls.tsx";
-import {
-  type Filter,
-  fieldTimeMax,
-  localTime,
-  presetLabels,
-  queryWith,
-  readFilter,
-  toUtc,
-} from "./filter.ts";
-import { useLoad, usePageKeys } from "./hooks.ts";
+import { type Filter, fieldTimeMax, localTime, presetLabels, readFilter, toUtc } from "./filter.ts";
+import { usePageKeys } from "./hooks.ts";
 import { Icon } from "./icons.tsx";
 
 /** The filter in the address, and how to change it. */
@@ -22,10 +14,10 @@ export function useFilter() {
   return {
     filter,
     /** As an address has it, with its question mark; empty if there is no filter. */
-    search: withQuery("", queryWith(filter, {})),
-    /** Changes those parameters, and leaves the text of the others as it is. */
+    search: withQuery("", filter),
+    /** Changes those parameters, and leaves the text of the others as it is. An empty text removes one. */
     change: (part: Filter, options?: { readonly replace: boolean }): void =>
-      router.navigate(withQuery(router.path, queryWith(readFilter(router.query), part)), options),
+      router.navigate(withQuery(router.path, { ...readFilter(router.query), ...part }), options),
     clear: (): void => router.navigate(router.path),
   };
 }
@@ -62,21 +54,18 @@ interface FilterFieldProps {
   /** The parameter that it writes. */
   readonly name: string;
   readonly type?: "datetime-local";
-  /** The id of a datalist. */
-  readonly list?: string;
 }
 
 /** A field that is applied once it has been changed: by Enter, by leaving it, or by choosing a time. */
-export function FilterField({ name, type, ...field }: FilterFieldProps) {
+export function FilterField({ label, name, type }: FilterFieldProps) {
   const { filter, change } = useFilter();
   /** What has not been applied yet. */
   const [typed, setTyped] = useState<string>();
   const isTime = type !== undefined;
   return (
     <Field
-      {...field}
+      label={label}
       {...(isTime && { type, max: fieldTimeMax })}
-      name={name}
       value={typed ?? (isTime ? localTime(filter[name]) : (filter[name] ?? ""))}
       onInput={({ currentTarget }) => setTyped(currentTarget.value)}
       onChange={({ currentTarget: { value, validity } }) => {
@@ -166,30 +155,5 @@ export function TimeFields() {
         </>
       )}
     </>
-  );
-}
-
-/** A field that offers the names of the tokens to those who may list them. */
-export function TokenNameField({ label, name }: Pick<FilterFieldProps, "label" | "name">) {
-  const { session } = useConsole();
-  const id = useId();
-  return (
-    <>
-      <FilterField label={label} name={name} list={id} />
-      {session.may("operator") && <TokenNames id={id} />}
-    </>
-  );
-}
-
-function TokenNames({ id }: { readonly id: string }) {
-  const { value } = useLoad("/api/tokens", {});
-  // After a rotation, several tokens have the same name.
-  const names = new Set(value?.tokens.map(({ name }) => name));
-  return (
-    <datalist id={id}>
-      {[...names].map((name) => (
-        <option key={name} value={name} />
-      ))}
-    </datalist>
   );
 }

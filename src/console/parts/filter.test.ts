@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { tryParseTime } from "../../text/time.ts";
-import { apiFilter, fieldTimeMax, localTime, queryWith, readFilter, toUtc } from "./filter.ts";
+import { withQuery } from "../api.ts";
+import { apiFilter, fieldTimeMax, localTime, readFilter, toUtc } from "./filter.ts";
 
 const filterOf = (query: string) => readFilter(new URLSearchParams(query));
 
@@ -16,10 +17,10 @@ describe("a filter", () => {
     expect(filterOf("limit=1&cursor=2&after=0&tag=fern")).toEqual({ tag: "fern" });
   });
 
-  test("keeps the text of every parameter but the one that is changed", () => {
+  test("in an address keeps the text of every parameter, and none that is empty", () => {
     const filter = filterOf("since=2026-11-15T18:00:30.5Z&tag=fern");
-    expect(queryWith(filter, { tag: "" }).get("since")).toBe("2026-11-15T18:00:30.5Z");
-    expect([...queryWith(filter, { tag: "" }).keys()]).toEqual(["since"]);
+    expect(withQuery("/plants", { ...filter, tag: "" })).toBe("/plants?since=2026-11-15T18%3A00%3A30.5Z");
+    expect(withQuery("/plants", { tag: "" })).toBe("/plants");
   });
 
   test("that ends now begins as long ago as it says", () => {

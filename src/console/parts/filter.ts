@@ -1,7 +1,6 @@
 // The filter of a page is in the address, with the names of the operator API's parameters.
 import { dayMs, hourMs, minuteMs } from "../../text/duration.ts";
 import { tryParseTime } from "../../text/time.ts";
-import { queryOf } from "../query.ts";
 
 /**
  * The parameters in the address by their names. One that the service does not know, or a value that it cannot read, is there
@@ -30,11 +29,6 @@ export function apiFilter({ within, ...filter }: Filter, nowMs = Date.now()): Fi
   return lengthMs === undefined
     ? { ...filter, within }
     : { ...filter, since: new Date(nowMs - lengthMs).toISOString() };
-}
-
-/** The filter with that part changed, as an address has it. An empty text removes a parameter. */
-export function queryWith(filter: Filter, part: Filter): URLSearchParams {
-  return queryOf({ ...filter, ...part });
 }
 
 /**

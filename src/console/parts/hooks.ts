@@ -1,22 +1,23 @@
-import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
 import type { JsonFrom, PathOf, SentTo } from "../../operator/operator-table.ts";
 import { describeError, isNoResponse, isRetryableApiError, urlOf } from "../api.ts";
 import { pollMs, type ServiceConnection } from "../connection.ts";
 import { useConsole, useObserved } from "../console.ts";
 
-/** Loads the response of the operator API. After an error it tries again, if that may help. */
-export function useLoad<Path extends PathOf<"GET">>(path: Path, values: SentTo<`GET ${Path}`>) {
-  return useResponse(path, values, false);
-}
-
 /** Loads the response of the operator API every second, while the tab is visible. */
 export function useLive<Path extends PathOf<"GET">>(path: Path, values: SentTo<`GET ${Path}`>) {
-  return useResponse(path, values, true);
+  return useLoad(path, values, true);
 }
 
-/** The last response stays while a newer one cannot be loaded. No page reports an outage that is over. */
-function useResponse<Path extends PathOf<"GET">>(path: Path, values: SentTo<`GET ${Path}`>, isLive: boolean) {
+/**
+ * Loads the response of the operator API. After an error it tries again, if that may help. The last response stays while a newer
+ * one cannot be loaded. No page reports an outage that is over.
+ */
+export function useLoad<Path extends PathOf<"GET">>(
+  path: Path,
+  values: SentTo<`GET ${Path}`>,
+  isLive = false,
+) {
   type Json = JsonFrom<`GET ${Path}`>;
   const { api, connection } = useConsole();
   const { isLost } = useConnection();
@@ -34,11 +35,10 @@ function useResponse<Path extends PathOf<"GET">>(path: Path, values: SentTo<`GET
         reason = thrown;
       }
       // A response that had arrived before the stop is older than what is loaded now.
-      if (poll.isStopped) return pollMs;
+      if (poll.isStopped) return;
       if (reason === undefined) setValue(() => loaded);
       setFailure(reason);
-      if (!isLive && !isRetryableApiError(reason)) poll.stop();
-      return pollMs;
+      return isLive || isRetryableApiError(reason) ? pollMs : undefined;
     });
     return () => poll.stop();
   }, [api, connection, urlOf(path, values), version]);
@@ -98,14 +98,13 @@ export function usePageKeys(onKey: (event: KeyboardEvent) => void): void {
   });
 }
 
-/** Whether someone points at the element, or moves through it with the keyboard, so that nothing in it may move. */
-function isBeingRead(element: HTMLElement | null): boolean {
-  return element?.matches(":hover, :has(:focus-visible)") ?? false;
-}
-
-/** The newest value, or the one before for as long as someone reads the element that shows it. */
-export function useUnlessRead<T>(newest: T, element: RefObject<HTMLElement | null>): T {
+/**
+ * The newest value, or the one before while someone points at the element that shows it, or moves through it with the keyboard:
+ * nothing in it may move then.
+ */
+export function useUnlessRead<T>(newest: T, selector: string): T {
   const shown = useRef(newest);
-  if (!isBeingRead(element.current)) shown.current = newest;
+  const isRead = document.querySelector(`${selector}:is(:hover, :has(:focus-visible))`) !== null;
+  if (!isRead) shown.current = newest;
   return shown.current;
 }

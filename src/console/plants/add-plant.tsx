@@ -1,10 +1,12 @@
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
+import { idJson } from "../../files/id-json.ts";
 import { jsonHeaders } from "../api.ts";
 import { useConsole } from "../console.ts";
 import { Button, Field, type InputChange } from "../parts/controls.tsx";
-import { FormDialog, focusField } from "../parts/dialog.tsx";
+import { FormDialog } from "../parts/dialog.tsx";
 import { Icon } from "../parts/icons.tsx";
-import { newPlantBody, randomId } from "./new-plant-body.ts";
+
+const positiveBits = 63;
 
 /** Opens the dialog for a new plant, if the token may create one. */
 export function AddPlantButton() {
@@ -26,9 +28,8 @@ function AddPlant({ onClose }: { readonly onClose: () => void }) {
   const { api } = useConsole();
   const [plant, setPlant] = useState({ id: "", name: "", tag: "" });
   const [stored, setStored] = useState<string>();
-  const form = useRef<HTMLFormElement>(null);
   useLayoutEffect(() => {
-    if (stored !== undefined && plant.id === "") focusField(form, "id");
+    if (stored !== undefined && plant.id === "") document.querySelector<HTMLElement>("dialog input")?.focus();
   }, [stored]);
   const send = async (): Promise<void> => {
     setStored(undefined);
@@ -49,14 +50,7 @@ function AddPlant({ onClose }: { readonly onClose: () => void }) {
       setPlant((typed) => ({ ...typed, [name]: value })),
   });
   return (
-    <FormDialog
-      title="Add a plant"
-      submit="Add plant"
-      cancel="Close"
-      formRef={form}
-      onSubmit={send}
-      onClose={onClose}
-    >
+    <FormDialog title="Add a plant" submit="Add plant" cancel="Close" onSubmit={send} onClose={onClose}>
       <Field
         {...field("id")}
         label="Id"
@@ -69,4 +63,21 @@ function AddPlant({ onClose }: { readonly onClose: () => void }) {
       <div role="status">{stored !== undefined && <p class="success">{stored}</p>}</div>
     </FormDialog>
   );
+}
+
+/**
+ * The body of POST /plants. The digits of the id are used as typed, because a JavaScript number would round an id beyond
+ * 2^53.
+ */
+export function newPlantBody(id: string, name: string, tag: string | undefined): string {
+  const members = [`"name": ${JSON.stringify(name)}`];
+  if (id !== "") members.unshift(`"id": ${idJson(id)}`);
+  if (tag !== undefined) members.push(`"tag": ${JSON.stringify(tag)}`);
+  return `{${members.join(", ")}}`;
+}
+
+/** A random positive int64. */
+function randomId(): string {
+  const [random = 0n] = crypto.getRandomValues(new BigUint64Array(1));
+  return String(BigInt.asUintN(positiveBits, random));
 }

@@ -1,9 +1,9 @@
 import type { ComponentChildren } from "preact";
+import { withQuery } from "../api.ts";
 import { useConsole } from "../console.ts";
-import { type Filter, queryWith, readFilter } from "../parts/filter.ts";
+import { type Filter, readFilter } from "../parts/filter.ts";
 import { Link } from "../parts/link.tsx";
 import { Tag } from "../parts/plant-text.tsx";
-import { withQuery } from "../query.ts";
 
 interface FilterLinkProps {
   readonly part: Filter;
@@ -13,7 +13,7 @@ interface FilterLinkProps {
 /** A link to the plants that also match this. */
 export function FilterLink({ part, children }: FilterLinkProps) {
   const { router } = useConsole();
-  const href = withQuery("/plants", queryWith(readFilter(router.query), part));
+  const href = withQuery("/plants", { ...readFilter(router.query), ...part });
   return (
     <Link class="filter-link" title="List only these plants" href={href}>
       {children}

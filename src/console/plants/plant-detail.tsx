@@ -8,9 +8,8 @@ import { useLoad } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import { nameTab } from "../parts/page-head.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
-import { RelativeTime } from "../parts/time.tsx";
+import { newPlantBody } from "./add-plant.tsx";
 import { FilterLink, TagLink } from "./filter-link.tsx";
-import { newPlantBody } from "./new-plant-body.ts";
 
 const titleCharactersMax = 60;
 // A request has at most 64 KiB, so these are everything unless the limit was raised.
@@ -57,7 +56,11 @@ function PlantFields({ plant }: { readonly plant: StoredPlantJson }) {
         <dt>Id</dt>
         <dd class="exact">{plant.id}</dd>
         <dt>Name</dt>
-        <dd class="clamped" {...scrollable(plant.name)}>
+        {/* A text of any length is in a box that scrolls, which must be reachable by keyboard. */}
+        <dd
+          class="clamped"
+          tabIndex={plant.name.length > scrollsFrom || plant.name.includes("\n") ? 0 : undefined}
+        >
           <PlantText text={plant.name} lines charactersMax={textCharactersMax} />
         </dd>
         <dt>Tag</dt>
@@ -65,29 +68,16 @@ function PlantFields({ plant }: { readonly plant: StoredPlantJson }) {
         <dt>Created</dt>
         <dd>
           <time dateTime={plant.createdAt}>{formatTime(plant.createdAt)}</time>
-          <br />
-          <span class="note">
-            <RelativeTime at={plant.createdAt} />
-          </span>
         </dd>
         <dt>Sender</dt>
         <dd>
           <FilterLink part={{ token: plant.createdBy }}>{plant.createdBy}</FilterLink>
         </dd>
       </dl>
-      <h3>JSON</h3>
-      <pre class="code clamped" {...scrollable(json)}>
-        <PlantText text={json} lines charactersMax={textCharactersMax} />
-      </pre>
       <div class="line">
         <CopyButton text={plant.id} label="Copy id" />
         <CopyButton text={json} label="Copy JSON" />
       </div>
     </>
   );
-}
-
-/** A text of any length is in a box that scrolls, which must be reachable by keyboard. */
-function scrollable(text: string): { readonly tabIndex?: number } {
-  return text.length > scrollsFrom || text.includes("\n") ? { tabIndex: 0 } : {};
 }

@@ -5,7 +5,7 @@ import { describeError } from "../api.ts";
 import { Button } from "../parts/controls.tsx";
 import { Link } from "../parts/link.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
-import { TableHead } from "../parts/table.tsx";
+import { Table } from "../parts/table.tsx";
 import { ShortTime } from "../parts/time.tsx";
 import { FilterLink, TagLink } from "./filter-link.tsx";
 import { type PlantList, rowsMax } from "./plant-list.ts";
@@ -30,14 +30,11 @@ export function PlantTable({ list, selectedId, search }: PlantTableProps) {
   }, [hasMore]);
   return (
     <div class="card">
-      <table class="listed plants-table" aria-busy={isLoading}>
-        <TableHead columns={["Name", "Tag", "Id", "Sender", "Created"]} />
-        <tbody>
-          {plants.map((plant) => (
-            <Row key={plant.id} plant={plant} search={search} isSelected={plant.id === selectedId} />
-          ))}
-        </tbody>
-      </table>
+      <Table class="plants-table" columns={["Name", "Tag", "Id", "Sender", "Created"]} aria-busy={isLoading}>
+        {plants.map((plant) => (
+          <Row key={plant.id} plant={plant} search={search} isSelected={plant.id === selectedId} />
+        ))}
+      </Table>
       <div class="line list-end">
         <p ref={end} tabIndex={-1} role="status" aria-busy={isLoading}>
           {describe(list)}

@@ -1,25 +1,18 @@
-import { useEffect, useLayoutEffect, useMemo } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { describeError, isRefusal } from "../api.ts";
 import { pollMs } from "../connection.ts";
 import { useConsole, useObserved, useRouter } from "../console.ts";
 import { NothingListed } from "../parts/content-states.tsx";
-import { Button, Select } from "../parts/controls.tsx";
+import { Button, download, Select } from "../parts/controls.tsx";
+import { FormDialog } from "../parts/dialog.tsx";
 import { apiFilter, type Filter } from "../parts/filter.ts";
-import {
-  FilterField,
-  FilterForm,
-  SearchField,
-  TimeFields,
-  TokenNameField,
-  useFilter,
-} from "../parts/filter-form.tsx";
+import { FilterField, FilterForm, SearchField, TimeFields, useFilter } from "../parts/filter-form.tsx";
 import { FirstPlant } from "../parts/first-plant.tsx";
 import { usePageKeys } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import { Link } from "../parts/link.tsx";
 import { focusHeading, nameTab, PageHead } from "../parts/page-head.tsx";
 import { AddPlantButton } from "./add-plant.tsx";
-import { ExportButton } from "./export-button.tsx";
 import { PlantDetail } from "./plant-detail.tsx";
 import { PlantList } from "./plant-list.ts";
 import { PlantTable, type PlantTableProps } from "./plant-table.tsx";
@@ -28,6 +21,11 @@ const title = "Plants";
 const orders = [
   ["", "Newest first"],
   ["oldest", "Oldest first"],
+] as const;
+const formats = [
+  ["ndjson", "NDJSON: one JSON object per line, exact"],
+  // Most people open an exported CSV in a spreadsheet, which would run a plant's name as a formula.
+  ["csv-safe", "CSV: for spreadsheets, runs no formula"],
 ] as const;
 // Looking for new plants takes at most one part in so many of the time.
 const waitFactor = 20;
@@ -80,7 +78,7 @@ export function PlantsPage() {
         }
       >
         <FilterField label="Tag" name="tag" />
-        <TokenNameField label="Sender" name="token" />
+        <FilterField label="Sender" name="token" />
         <TimeFields />
         <Select
           label="Order"
@@ -114,6 +112,31 @@ export function PlantsPage() {
       </div>
       {selectedId !== undefined && <PlantDetail key={selectedId} id={selectedId} onClose={close} />}
     </div>
+  );
+}
+
+/** Exports the plants that match the filter, the oldest first. The browser streams the file to disk. */
+function ExportButton({ filter: { order: _, ...filter } }: { readonly filter: Filter }) {
+  const { api } = useConsole();
+  const [isOpen, setIsOpen] = useState(false);
+  const close = (): void => setIsOpen(false);
+  const start = async (entered: FormData): Promise<void> => {
+    const format = String(entered.get("format"));
+    const { url } = await api.post("/api/exports", { format, ...apiFilter(filter) });
+    download(url);
+    close();
+  };
+  const isFiltered = Object.keys(filter).length > 0;
+  return (
+    <>
+      <Button onClick={() => setIsOpen(true)}>Export</Button>
+      {isOpen && (
+        <FormDialog title="Export" submit="Export" onSubmit={start} onClose={close}>
+          <p>{isFiltered ? "The plants that match the filter." : "All plants."}</p>
+          <Select label="Format" name="format" options={formats} value="ndjson" />
+        </FormDialog>
+      )}
+    </>
   );
 }
 

@@ -1,44 +1,42 @@
-import { useRef } from "preact/hooks";
 import type { RefusalJson } from "../../operator/responses.ts";
 import { formatPlural } from "../../text/counts.ts";
-import { mask } from "../../text/mask-tokens.ts";
-import { useRouter } from "../console.ts";
-import { formatCondition, formatMinute } from "../format.ts";
+import { withQuery } from "../api.ts";
+import { formatShortTime, minuteFormat } from "../format-time.ts";
 import { EmptyState, ErrorNotice, LoadingCard } from "../parts/content-states.tsx";
-import { CopyButton } from "../parts/controls.tsx";
+import type { Filter } from "../parts/filter.ts";
+import { useFilter } from "../parts/filter-form.tsx";
 import { useLive, useUnlessRead } from "../parts/hooks.ts";
 import { Link } from "../parts/link.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
-import { TableHead } from "../parts/table.tsx";
+import { Table } from "../parts/table.tsx";
 import { RelativeTime } from "../parts/time.tsx";
-import { matches, type RefusalFilter, readRefusalFilter, refusalsHref } from "./refusal-filter.ts";
 
 const messageCharactersMax = 300;
 
 /** Who got which error last, and why; live, unless someone points at the table. */
 export function RefusedPage() {
-  const { query } = useRouter();
   const { value: newest, error, isLoading, isStale } = useLive("/api/refusals", {});
-  const table = useRef<HTMLTableElement>(null);
-  const listed = useUnlessRead(newest, table);
-  const filter = readRefusalFilter(query);
+  const listed = useUnlessRead(newest, ".refusals");
+  const { filter } = useFilter();
+  const chosen = Object.values(filter);
   const shown = listed?.refusals.filter((refusal) => matches(refusal, filter)) ?? [];
-  const chosen = [filter.error, filter.token ?? filter.address].filter((value) => value !== undefined);
   return (
     <div class={isStale ? "stack stale" : "stack"}>
       <PageHead
         title="Refused"
-        lead={listed && `Refused since ${formatMinute(listed.startedAt)}, by error and sender.`}
+        lead={
+          listed && `Refused since ${formatShortTime(listed.startedAt, minuteFormat)}, by error and sender.`
+        }
       />
       <ErrorNotice error={error} />
-      {isLoading && <LoadingCard lines={6} />}
+      {isLoading && <LoadingCard />}
       {chosen.length > 0 && (
         <p class="line">
           <span>
             Only <b>{chosen.join(" and ")}</b>.
           </span>
-          <Link href={refusalsHref({})}>Show all</Link>
+          <Link href="/refused">Show all</Link>
         </p>
       )}
       {listed !== undefined && shown.length === 0 && (
@@ -48,27 +46,30 @@ export function RefusedPage() {
       )}
       {shown.length > 0 && (
         <div class="card">
-          <table class="listed refusals" ref={table}>
-            <TableHead columns={["Error", "Sender", "Last", "Message", "Request id"]} />
-            <tbody>
-              {shown.map((refusal) => (
-                <Row
-                  key={`${refusal.error} ${refusal.token ?? ""} ${refusal.address ?? ""}`}
-                  refusal={refusal}
-                  filter={filter}
-                />
-              ))}
-            </tbody>
-          </table>
+          <Table class="refusals" columns={["Error", "Sender", "Last", "Message", "Request id"]}>
+            {shown.map((refusal) => (
+              <Row
+                key={`${refusal.error} ${refusal.token ?? ""} ${refusal.address ?? ""}`}
+                refusal={refusal}
+                filter={filter}
+              />
+            ))}
+          </Table>
         </div>
       )}
     </div>
   );
 }
 
+/** The filter has the error, and the name of the sender's token, or else its address. */
+function matches({ error, token, address }: RefusalJson, filter: Filter): boolean {
+  const values: Readonly<Record<string, unknown>> = { error: String(error), token, address };
+  return Object.entries(filter).every(([name, value]) => values[name] === value);
+}
+
 interface RowProps {
   readonly refusal: RefusalJson;
-  readonly filter: RefusalFilter;
+  readonly filter: Filter;
 }
 
 function Row({ refusal, filter }: RowProps) {
@@ -76,9 +77,10 @@ function Row({ refusal, filter }: RowProps) {
   return (
     <tr>
       <th scope="row">
-        <Link href={refusalsHref({ ...filter, error })}>{error}</Link>{" "}
+        <Link href={withQuery("/refused", { ...filter, error: String(error) })}>{error}</Link>{" "}
         <span class="note">
-          {formatCondition(reason)}{" "}
+          {/* The catalogue quotes as Markdown does. */}
+          {reason.replaceAll("`", "")}{" "}
           {docsUrl !== undefined && (
             <a href={docsUrl} aria-label={`Docs of ${error}`}>
               docs
@@ -91,7 +93,7 @@ function Row({ refusal, filter }: RowProps) {
         {token === undefined && address === undefined ? (
           "unknown address"
         ) : (
-          <Link href={refusalsHref({ error: filter.error, token, address })}>{token ?? address}</Link>
+          <Link href={withQuery("/refused", { ...filter, token, address })}>{token ?? address}</Link>
         )}{" "}
         {listener === "operator" && <span class="note">operator listener</span>}
       </td>
@@ -102,11 +104,8 @@ function Row({ refusal, filter }: RowProps) {
         <PlantText text={message} charactersMax={messageCharactersMax} />
       </td>
       <td>
-        {/* What to look for in the log. A masked id is found nowhere. */}
-        <span class="request-id">
-          <code>{requestId}</code>
-          {!requestId.includes(mask) && <CopyButton text={requestId} label="Copy request id" isIcon />}
-        </span>
+        {/* What to look for in the log. */}
+        <code>{requestId}</code>
       </td>
     </tr>
   );

@@ -1,5 +1,5 @@
 import type { ProviderSignInJson } from "../../operator/responses.ts";
-import { readStored, removeStored, writeStored } from "../browser-storage.ts";
+import { readStored, removeStored, tryStore } from "../tab-storage.ts";
 
 /** What GET /api/identity-provider says; empty if the console signs in with tokens only. */
 export type FetchedProvider = Partial<ProviderSignInJson>;
@@ -49,7 +49,7 @@ export async function startSignIn(provider: FetchedProvider): Promise<void> {
     ...audienceParameters(provider),
   };
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
-  if (!writeStored("sessionStorage", pendingKey, JSON.stringify(pending)))
+  if (!tryStore(pendingKey, JSON.stringify(pending)))
     throw new Error("The browser stores nothing for this page, which this needs. Sign in with a token.");
   location.assign(url);
 }
@@ -59,7 +59,7 @@ export function takeSignInResponse(): SignInResponse | undefined {
   const query = new URLSearchParams(location.search);
   if (!query.has("state") || !(query.has("code") || query.has("error"))) return undefined;
   const pending = readPending();
-  removeStored("sessionStorage", pendingKey);
+  removeStored(pendingKey);
   const returnTo = pending?.returnTo ?? "/";
   history.replaceState(null, "", pathOfThisHost.test(returnTo) ? returnTo : "/");
   return { query, pending };
@@ -67,7 +67,7 @@ export function takeSignInResponse(): SignInResponse | undefined {
 
 function readPending(): PendingSignIn | undefined {
   try {
-    return JSON.parse(readStored("sessionStorage", pendingKey) ?? "");
+    return JSON.parse(readStored(pendingKey) ?? "");
   } catch {
     return undefined;
   }
@@ -89,27 +89,21 @@ export async function redeemCode(
   const failure = query.get("error");
   if (failure !== null)
     throw new Error(`The identity provider refused: ${query.get("error_description") ?? failure}.`);
-  const { access_token: accessToken, id_token: idToken } = await requestTokens(
-    provider,
-    provider.tokenEndpoint,
-    {
-      code: query.get("code") ?? "",
-      code_verifier: pending.codeVerifier,
-    },
-  );
+  const grant = new URLSearchParams({
+    grant_type: "authorization_code",
+    client_id: provider.clientId ?? "",
+    redirect_uri: redirectUri(),
+    code: query.get("code") ?? "",
+    code_verifier: pending.codeVerifier,
+    ...audienceParameters(provider),
+  });
+  const { access_token: accessToken, id_token: idToken } = await requestTokens(provider.tokenEndpoint, grant);
   if (accessToken === undefined || idToken === undefined || !isForThisSignIn(idToken, provider, pending))
     throw new Error("The identity provider's tokens are not for this sign-in. Sign in again.");
   return accessToken;
 }
 
-async function requestTokens(provider: FetchedProvider, endpoint: string, grant: Record<string, string>) {
-  const body = new URLSearchParams({
-    grant_type: "authorization_code",
-    client_id: provider.clientId ?? "",
-    redirect_uri: redirectUri(),
-    ...audienceParameters(provider),
-    ...grant,
-  });
+async function requestTokens(endpoint: string, body: URLSearchParams) {
   try {
     const response = await fetch(endpoint, { method: "POST", body, credentials: "omit" });
     if (response.ok) return (await response.json()) as { access_token?: string; id_token?: string };

@@ -12,7 +12,6 @@ const createTokenCommand = `plant-store token create \\
   --name ops --scope operator \\
   --scope plants:create`;
 const retryMs = 2000;
-const noToken = "Enter a token.";
 const badToken = "This token is unknown, expired or revoked.";
 const noScope =
   "This token lacks the scope “plants:read”, “operator:read” or “operator”, one of which the console requires.";
@@ -22,19 +21,19 @@ export function SignIn() {
   const { session } = useConsole();
   const [token, setToken] = useState("");
   const { isBusy, error, attempt, clearError } = useAttempt();
-  const stored = useStoredToken();
+  const failure = useStoredToken();
   const input = useRef<HTMLInputElement>(null);
 
   // The stored token is checked within moments, so before that the form would only flash.
-  const hasForm = session.token === undefined || stored.failure !== undefined;
+  const hasForm = session.token === undefined || failure !== undefined;
   useLayoutEffect(() => {
     nameTab("Sign in");
     input.current?.focus();
   }, [hasForm]);
   const signIn = (entered: string): Promise<void> =>
     attempt(async () => {
-      // If none was entered, the stored one may still be accepted.
-      if (entered !== "") stored.stop();
+      // It takes the place of the stored one, unless none was entered.
+      if (entered !== "") session.signOut();
       try {
         session.signIn(entered, await enterToken(entered));
       } catch (reason) {
@@ -67,7 +66,7 @@ export function SignIn() {
           inputRef={input}
           value={token}
           // What is typed is another token than the stored one.
-          error={error ?? (token === "" ? stored.failure : undefined)}
+          error={error ?? (token === "" ? failure : undefined)}
           onInput={(event) => {
             setToken(event.currentTarget.value);
             clearError();
@@ -93,39 +92,36 @@ export function SignIn() {
   );
 }
 
-/** Signs in with the token of this tab, once the service responds, unless `stop` is called. `failure` says why it has not yet. */
-function useStoredToken() {
+/** Signs in with the token of this tab, once the service responds. Returns why it has not yet. */
+function useStoredToken(): string | undefined {
   const { connection, session } = useConsole();
   const [failure, setFailure] = useState<string>();
-  const [stopped] = useState(() => new AbortController());
   // A layout effect does not wait for a frame, and every page waits for this.
   useLayoutEffect(() => {
-    const { token } = session;
-    if (token === undefined) return;
     const poll = connection.poll(async (signal) => {
+      const { token } = session;
+      if (token === undefined) return;
       try {
         const me = await apiOf(token).get("/api/me", {}, signal);
-        if (!poll.isStopped) session.signIn(token, me);
+        // Someone may have entered another token meanwhile.
+        if (session.token === token) session.signIn(token, me);
       } catch (reason) {
-        // Someone has entered another token meanwhile.
-        if (poll.isStopped) return retryMs;
+        if (session.token !== token) return;
         const problem = whyTokenRefused(reason);
         setFailure(problem ?? describeError(reason));
         if (problem === undefined) return retryMs;
         session.signOut();
       }
-      poll.stop();
-      return retryMs;
+      return;
     });
-    stopped.signal.addEventListener("abort", () => poll.stop());
     return () => poll.stop();
   }, []);
-  return { failure, stop: () => stopped.abort() };
+  return failure;
 }
 
 /** Signs in with a token that someone has entered. For the audit trail, only that is a sign-in; a reload is not. */
 async function enterToken(token: string): Promise<CallerJson> {
-  if (token === "") throw new Error(noToken);
+  if (token === "") throw new Error("Enter a token.");
   // A header cannot contain other characters, and no token has them.
   if (!/^[\x21-\x7e]+$/.test(token)) throw new Error(badToken);
   return apiOf(token).post("/api/sign-in", {});
@@ -137,17 +133,12 @@ function apiOf(token: string): OperatorApi {
 
 /** Why the token was refused; undefined if the request failed for another reason. */
 function whyTokenRefused(reason: unknown): string | undefined {
-  if (isRefusal(reason, "no-credentials")) return noToken;
   if (isRefusal(reason, "bad-credentials")) return badToken;
   return isRefusal(reason, "lacks-scope") ? noScope : undefined;
 }
 
-interface ProviderSignInProps {
-  readonly onToken: (token: string) => Promise<void>;
-}
-
 /** Signing in with the identity provider, if the service has one. */
-function ProviderSignIn({ onToken }: ProviderSignInProps) {
+function ProviderSignIn({ onToken }: { readonly onToken: (token: string) => Promise<void> }) {
   const { connection, session } = useConsole();
   const [provider, setProvider] = useState<FetchedProvider>({});
   const { isBusy, error, attempt } = useAttempt();
@@ -157,12 +148,11 @@ function ProviderSignIn({ onToken }: ProviderSignInProps) {
       const found = await fetchSignInProvider().catch(() => undefined);
       if (found === undefined || poll.isStopped) return retryMs;
       setProvider(found);
-      if (found.issuer !== undefined && !isReachable(found)) return retryMs;
-      poll.stop();
+      if (isUnreachable(found)) return retryMs;
       const response = session.providerResponse;
       session.providerResponse = undefined;
       if (response !== undefined) void attempt(async () => onToken(await redeemCode(found, response)));
-      return retryMs;
+      return;
     });
     return () => poll.stop();
   }, []);
@@ -184,11 +174,11 @@ function ProviderSignIn({ onToken }: ProviderSignInProps) {
   return (
     <>
       <p>Sign in to the console.</p>
-      {!isReachable(provider) && <p class="notice">The service cannot reach {name}, and tries again.</p>}
+      {isUnreachable(provider) && <p class="notice">The service cannot reach {name}, and tries again.</p>}
       {problem}
       <Button
         class="primary"
-        disabled={isBusy || !isReachable(provider)}
+        disabled={isBusy || isUnreachable(provider)}
         onClick={() => void attempt(() => startSignIn(provider))}
       >
         Sign in with {name}
@@ -198,6 +188,7 @@ function ProviderSignIn({ onToken }: ProviderSignInProps) {
   );
 }
 
-function isReachable({ authorizationEndpoint, tokenEndpoint }: FetchedProvider): boolean {
-  return authorizationEndpoint !== undefined && tokenEndpoint !== undefined;
+/** Whether there is a provider whose addresses the service does not know yet. */
+function isUnreachable({ issuer, tokenEndpoint }: FetchedProvider): boolean {
+  return issuer !== undefined && tokenEndpoint === undefined;
 }

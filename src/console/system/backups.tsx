@@ -1,11 +1,10 @@
-import type { BackupJson, BackupsJson } from "../../operator/responses.ts";
+import type { BackupsJson } from "../../operator/responses.ts";
 import { formatBytes } from "../../text/sizes.ts";
 import { useConsole } from "../console.ts";
-import { ErrorNotice } from "../parts/content-states.tsx";
+import { ErrorNotice, Panel } from "../parts/content-states.tsx";
 import { Button, CopyButton, download } from "../parts/controls.tsx";
 import { useAttempt, useLive } from "../parts/hooks.ts";
-import { Panel } from "../parts/panel.tsx";
-import { TableHead } from "../parts/table.tsx";
+import { Table } from "../parts/table.tsx";
 import { RelativeTime } from "../parts/time.tsx";
 
 interface BackupsProps {
@@ -20,6 +19,7 @@ export function Backups({ lastAt }: BackupsProps) {
   const { isBusy: isStarting, error, attempt } = useAttempt();
   const isRunning = listed?.isRunning === true;
   const isBusy = isStarting || isRunning;
+  const newest = listed?.backups[0];
   const isElsewhere = listed?.isRunning === false && !listed.backups.some(({ at }) => at === lastAt);
   // While a backup is made, the status is about that one.
   const needsAttention = !isRunning && (listed?.last?.problem ?? listed?.last?.warning) !== undefined;
@@ -59,6 +59,7 @@ export function Backups({ lastAt }: BackupsProps) {
       {listed !== undefined && listed.backups.length > 0 && (
         <BackupTable backups={listed.backups} onDownload={(name) => void save(name)} />
       )}
+      {newest !== undefined && <RestoreCommand command={newest.restoreCommand} />}
     </Panel>
   );
 }
@@ -70,57 +71,40 @@ interface BackupTableProps {
 
 function BackupTable({ backups, onDownload }: BackupTableProps) {
   return (
-    <table class="listed backups" aria-labelledby="backups-title">
-      <TableHead columns={["Created", "Size"]} actions />
-      <tbody>
-        {backups.map((backup) => (
-          <BackupRows key={backup.name} backup={backup} onDownload={onDownload} />
-        ))}
-      </tbody>
-    </table>
+    <Table class="backups" aria-labelledby="backups-title" columns={["Created", "Size"]} actions>
+      {backups.map(({ name, at, bytes }) => (
+        <tr key={name}>
+          <th scope="row">
+            <RelativeTime at={at} /> <code class="note">{name}</code>
+          </th>
+          <td>{formatBytes(bytes)}</td>
+          <td class="row-actions">
+            <Button onClick={() => onDownload(name)}>
+              Download<span class="visually-hidden"> {name}</span>
+            </Button>
+          </td>
+        </tr>
+      ))}
+    </Table>
   );
 }
 
-interface BackupRowsProps extends Omit<BackupTableProps, "backups"> {
-  readonly backup: BackupJson;
-}
-
-/** A backup, and under it the command that restores it. */
-function BackupRows({ backup, onDownload }: BackupRowsProps) {
-  const { name, at, bytes, restoreCommand } = backup;
+/** What restores the newest backup, and with another name each of the others. */
+function RestoreCommand({ command }: { readonly command: string }) {
   return (
-    <>
-      <tr class="backup">
-        <th scope="row">
-          <RelativeTime at={at} /> <code class="note">{name}</code>
-        </th>
-        <td>{formatBytes(bytes)}</td>
-        <td class="row-actions">
-          <Button onClick={() => onDownload(name)}>
-            Download<span class="visually-hidden"> {name}</span>
-          </Button>
-        </td>
-      </tr>
-      <tr class="more">
-        <td colSpan={3}>
-          <details>
-            <summary class="note">
-              Restore command<span class="visually-hidden"> of {name}</span>
-            </summary>
-            <div class="stack">
-              <p class="note">
-                To restore it, stop the service, run this on the machine, and start the service again. Backups
-                are deleted on the machine only, so that a stolen token cannot delete them.
-              </p>
-              <pre class="code">{restoreCommand}</pre>
-              <div class="line">
-                <CopyButton text={restoreCommand} label="Copy command" />
-              </div>
-            </div>
-          </details>
-        </td>
-      </tr>
-    </>
+    <details class="restore">
+      <summary class="note">Restore command</summary>
+      <div class="stack">
+        <p class="note">
+          To restore the newest backup, stop the service, run this on the machine, and start the service
+          again. Backups are deleted on the machine only, so that a stolen token cannot delete them.
+        </p>
+        <pre class="code">{command}</pre>
+        <div class="line">
+          <CopyButton text={command} label="Copy command" />
+        </div>
+      </div>
+    </details>
   );
 }
 

@@ -1,12 +1,11 @@
 import type { JsonFrom } from "../../operator/operator-table.ts";
 import { formatBytes } from "../../text/sizes.ts";
 import { useConsole } from "../console.ts";
-import { ErrorNotice, LoadingCard } from "../parts/content-states.tsx";
+import { ErrorNotice, LoadingCard, Panel } from "../parts/content-states.tsx";
 import { useLive, useLoad } from "../parts/hooks.ts";
 import { Link } from "../parts/link.tsx";
 import { PageHead } from "../parts/page-head.tsx";
-import { Panel } from "../parts/panel.tsx";
-import { TableHead } from "../parts/table.tsx";
+import { Table } from "../parts/table.tsx";
 import { RelativeTime } from "../parts/time.tsx";
 import { Backups } from "./backups.tsx";
 
@@ -39,7 +38,7 @@ export function SystemPage() {
       </PageHead>
       <ErrorNotice error={configured.error} />
       <Backups lastAt={overview?.store.lastBackupAt} />
-      {configured.isLoading && <LoadingCard lines={5} />}
+      {configured.isLoading && <LoadingCard />}
       {configured.value !== undefined && <Settings settings={configured.value.settings} />}
     </div>
   );
@@ -60,22 +59,19 @@ function Settings({ settings }: { readonly settings: JsonFrom<"GET /api/settings
         To change one, set its flag or variable and restart.
       </p>
       {changed.length > 0 && (
-        <table class="listed settings" aria-labelledby="settings-title">
-          <TableHead columns={["Setting", "Value"]} />
-          <tbody>
-            {changed.map(({ name, meaning, value, source }) => (
-              <tr key={name}>
-                <th scope="row">
-                  <code>{name}</code> <span class="note">{meaning}</span>
-                </th>
-                <td>
-                  {value === "" ? <span class="note">none</span> : <code>{value}</code>}{" "}
-                  <span class="note">{sourceLabels[source] ?? source}</span>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Table class="settings" aria-labelledby="settings-title" columns={["Setting", "Value"]}>
+          {changed.map(({ name, meaning, value, source }) => (
+            <tr key={name}>
+              <th scope="row">
+                <code>{name}</code> <span class="note">{meaning}</span>
+              </th>
+              <td>
+                {value === "" ? <span class="note">none</span> : <code>{value}</code>}{" "}
+                <span class="note">{sourceLabels[source] ?? source}</span>
+              </td>
+            </tr>
+          ))}
+        </Table>
       )}
     </Panel>
   );

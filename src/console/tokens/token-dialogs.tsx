@@ -1,11 +1,9 @@
-import { useRef, useState } from "preact/hooks";
 import type { MintedTokenJson, TokenJson } from "../../operator/responses.ts";
 import { dayMs } from "../../text/duration.ts";
-import { describeError, isRefusal } from "../api.ts";
 import { useConsole } from "../console.ts";
 import { formatShortTime, formatTime } from "../format-time.ts";
-import { Button, CopyButton, Field, FieldError, type Option, Select } from "../parts/controls.tsx";
-import { Dialog, FormDialog, focusField } from "../parts/dialog.tsx";
+import { Button, CopyButton, Field, type Option, Select } from "../parts/controls.tsx";
+import { Dialog, FormDialog } from "../parts/dialog.tsx";
 import type { Scope } from "../session.ts";
 
 const scopes: Readonly<Record<Scope, string>> = {
@@ -42,41 +40,20 @@ interface TokenDialogProps extends DialogProps {
 
 export function CreateToken({ onDone, onClose }: DialogProps) {
   const { api, session } = useConsole();
-  const [error, setError] = useState<{ readonly at: string; readonly message: string }>();
-  const form = useRef<HTMLFormElement>(null);
-
-  const showError = (at: "name" | "scopes", message: string): void => {
-    setError({ at, message });
-    focusField(form, at);
-  };
   const create = async (entered: FormData): Promise<void> => {
-    setError(undefined);
-    const scopes = entered.getAll("scopes") as Scope[];
-    if (scopes.length === 0) return showError("scopes", "Choose at least one scope.");
     const name = String(entered.get("name"));
+    const scopes = entered.getAll("scopes") as Scope[];
+    if (scopes.length === 0) throw new Error("Choose at least one scope.");
     const expiresIn = String(entered.get("expiresIn")) || undefined;
-    try {
-      session.showSecret(await api.post("/api/tokens", { name, scopes, expiresIn }));
-      onDone();
-    } catch (reason) {
-      // The scopes and the lifetime were chosen from lists, so it is most likely the name.
-      if (!isRefusal(reason, "wrong-parameter")) throw reason;
-      showError("name", describeError(reason));
-    }
+    session.showSecret(await api.post("/api/tokens", { name, scopes, expiresIn }));
+    onDone();
   };
   return (
-    <FormDialog
-      title="Create a token"
-      submit="Create token"
-      formRef={form}
-      onSubmit={create}
-      onClose={onClose}
-    >
+    <FormDialog title="Create a token" submit="Create token" onSubmit={create} onClose={onClose}>
       <Field
         label="Name"
         name="name"
         hint="Who uses it, such as “greenhouse”. The name is stored with each plant that the token creates."
-        error={error?.at === "name" ? error.message : undefined}
       />
       <fieldset>
         <legend>Scopes</legend>
@@ -89,7 +66,6 @@ export function CreateToken({ onDone, onClose }: DialogProps) {
             </span>
           </label>
         ))}
-        <FieldError error={error?.at === "scopes" ? error.message : undefined} />
       </fieldset>
       <Select label="Expires" name="expiresIn" options={lifetimesUntil(session.me.tokensExpireBy)} value="" />
     </FormDialog>

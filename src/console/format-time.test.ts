@@ -1,5 +1,4 @@
 import { expect, test } from "bun:test";
-import { formatDuration } from "./format.ts";
 import { formatRelativeTime } from "./format-time.ts";
 
 test("a time is relative to now, rounded down if it is past, and a date from 14 days on", () => {
@@ -21,8 +20,4 @@ test("a time is relative to now, rounded down if it is past, and a date from 14 
     .keys()
     .map((seconds) => formatRelativeTime(new Date(nowMs + seconds * 1000).toISOString(), nowMs));
   expect([...formatted]).toEqual([...texts.values()]);
-});
-
-test("a duration is rounded up to seconds, or to minutes", () => {
-  expect([0.2, 58.9, 59.2, 4000].map(formatDuration)).toEqual(["1 s", "59 s", "1 min", "1 h 7 min"]);
 });

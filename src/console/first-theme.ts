@@ -1,2 +1,0 @@
-// A file of its own, which the page loads before the others.
-import "../style/theme.browser.js";
