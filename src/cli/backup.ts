@@ -1,5 +1,4 @@
 import { statSync } from "node:fs";
-import type { OnStep } from "../plants/plant-backups.ts";
 import { streamBackup, writeBackup } from "../storage/sqlite/copying/backup.ts";
 import { BackupFolder, type CompletedBackup } from "../storage/sqlite/copying/backup-folder.ts";
 import { isAsStored } from "../storage/sqlite/copying/copy.ts";
@@ -11,9 +10,6 @@ import { reportCopy } from "./copy-report.ts";
 import { orCannotBeWritten } from "./file-problem.ts";
 import { dataFile } from "./openings.ts";
 import { startsOver, withSteps } from "./progress.ts";
-import type { Terminal } from "./terminal.ts";
-
-const done = "Backed up and checked";
 
 export const backup = command({
   usage: "backup FILE|DIR|-",
@@ -30,22 +26,31 @@ export const backup = command({
   argument: String,
   opens: dataFile("pg_dump"),
   async run({ flags: { keep, json }, argument: to, opened: { path: from } }, terminal) {
+    // Where it goes: to a stream, into a folder, or into a new file.
+    const isStream = to === "-";
     const existing = orCannotBeWritten(to, () => statSync(to, { throwIfNoEntry: false }));
-    const isFolder = existing?.isDirectory() ?? keep !== undefined;
-    if (keep !== undefined && (to === "-" || !isFolder)) throw misuse("--keep needs a folder.");
-    if (to === "-") {
-      if (json) throw misuse("--json cannot be combined with a backup to standard output.");
-      return backUpToOutput(from, terminal);
-    }
-    const next = `There is no backup. ${startsOver}`;
+    const isFolder = !isStream && (existing?.isDirectory() ?? keep !== undefined);
+    if (keep !== undefined && !isFolder) throw misuse("--keep needs a folder.");
+    if (isStream && json) throw misuse("--json cannot be combined with a backup to standard output.");
+    if (isStream && terminal.outIsTerminal)
+      throw misuse("Standard output is a terminal; redirect it to a file or a pipe.");
+
+    const next = `${isStream ? "What was written is no complete backup." : "There is no backup."} ${startsOver}`;
     const { made, removed, larger, unrecorded } = await withSteps(
       terminal,
       { object: from, next },
-      (onStep) =>
-        isFolder
-          ? new BackupFolder(from, to).backUp(Date.now(), { keep, onStep })
-          : backUpToFile(from, to, onStep),
+      async (onStep): Promise<CompletedBackup> => {
+        const atMs = Date.now();
+        if (isFolder) return new BackupFolder(from, to).backUp(atMs, { keep, onStep });
+        const copied = isStream
+          ? { path: "standard output", ...(await streamBackup(from, terminal.outWithBackpressure, onStep)) }
+          : await writeBackup(from, to, onStep);
+        const reason = whyUnrecorded(from, { atMs, ...copied });
+        return { made: copied, removed: [], larger: undefined, unrecorded: reason };
+      },
     );
+
+    const done = "Backed up and checked";
     reportCopy(terminal, { from, done, copied: made, unrecorded, json: json ? { removed } : undefined });
     if (!json) for (const path of removed) terminal.note(`Removed ${path}.\n`);
     if (larger !== undefined)
@@ -55,22 +60,3 @@ export const backup = command({
     return isAsStored(made) && larger === undefined ? 0 : 1;
   },
 });
-
-async function backUpToFile(from: string, to: string, onStep: OnStep): Promise<CompletedBackup> {
-  const atMs = Date.now();
-  const made = await writeBackup(from, to, onStep);
-  return { made, removed: [], larger: undefined, unrecorded: whyUnrecorded(from, { atMs, ...made }) };
-}
-
-async function backUpToOutput(from: string, terminal: Terminal): Promise<number> {
-  if (terminal.outIsTerminal) throw misuse("Standard output is a terminal; redirect it to a file or a pipe.");
-  const atMs = Date.now();
-  const next = `What was written is no complete backup. ${startsOver}`;
-  const copied = await withSteps(terminal, { object: from, next }, (onStep) =>
-    streamBackup(from, terminal.outWithBackpressure, onStep),
-  );
-  const unrecorded = whyUnrecorded(from, { atMs, ...copied });
-  const path = "standard output";
-  reportCopy(terminal, { from, done, copied: { ...copied, path }, unrecorded, json: undefined });
-  return isAsStored(copied) ? 0 : 1;
-}

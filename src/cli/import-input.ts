@@ -6,10 +6,7 @@ import type { Terminal } from "./terminal.ts";
 
 /** The file or standard input that is imported. */
 export interface Input extends Source, Disposable {
-  /**
-   * How much of the file that many bytes of its text are, from 0 to 1; undefined if its size is not known, such as a pipe's.
-   * For a compressed file it is an estimate.
-   */
+  /** How much of it that many bytes of its text are, from 0 to 1; undefined if nobody knows, as of a pipe or a compressed file. */
   readonly share: (textBytes: number) => number | undefined;
 }
 
@@ -22,8 +19,6 @@ const chunkBytes = 256 * 1024;
 export async function openInput(file: string, terminal: Terminal, stop: AbortSignal): Promise<Input> {
   const isFile = file !== "-";
   let sizeBytes = 0;
-  let readBytes = 0;
-  let readTextBytes = 0;
   const openFile = () =>
     createReadStream(file, { highWaterMark: chunkBytes }).once("open", (fd: number) => {
       sizeBytes = fstatSync(fd).size;
@@ -32,35 +27,22 @@ export async function openInput(file: string, terminal: Terminal, stop: AbortSig
   stop.addEventListener("abort", () => stream.destroy());
   async function* read() {
     try {
-      for await (const chunk of stream as AsyncIterable<Uint8Array<ArrayBuffer>>) {
-        readBytes += chunk.length;
-        yield chunk;
-      }
+      yield* stream as AsyncIterable<Uint8Array<ArrayBuffer>>;
     } catch (error) {
       // A stopped stream fails too, which is not an error.
       if (!stop.aborted) throw fileProblem("read", isFile ? file : "Standard input", error);
     }
   }
-  const source = await openSource(read()).catch((error: unknown) => {
+  try {
+    const source = await openSource(read());
+    return {
+      ...source,
+      share: (textBytes) => (source.isGzip ? undefined : shareOf(textBytes, sizeBytes)),
+      [Symbol.dispose]: () => void stream.destroy(),
+    };
+  } catch (error) {
     // Otherwise the process would run until the writer of a pipe has ended.
     stream.destroy();
     throw error;
-  });
-  async function* counted() {
-    for await (const chunk of source.chunks) {
-      readTextBytes += chunk.length;
-      yield chunk;
-    }
   }
-  return {
-    ...source,
-    chunks: counted(),
-    share: (textBytes) => {
-      // A file that grows meanwhile has more bytes than it had.
-      const shareRead = shareOf(readBytes, sizeBytes);
-      if (shareRead === undefined) return undefined;
-      return shareRead * Math.min(1, textBytes / Math.max(1, readTextBytes));
-    },
-    [Symbol.dispose]: () => void stream.destroy(),
-  };
 }

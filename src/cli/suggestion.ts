@@ -1,7 +1,6 @@
 // The shortest text that is taken for an abbreviation, such as `--data` for `--database`.
 const prefixLengthMin = 3;
 const lettersPerTypo = 3;
-const typosMax = 2;
 
 /** A question for the end of a message; empty if nobody knows what was meant. */
 export function didYouMean(meant: string | undefined): string {
@@ -9,15 +8,11 @@ export function didYouMean(meant: string | undefined): string {
 }
 
 /** The word that was probably meant by a mistyped one; undefined if none is near. */
-export function nearestWord(typed: string, words: Iterable<string>): string | undefined {
-  const known = [...words];
-  const oneTypo = known.find((word) => isNear(typed, word, 1) || isAbbreviated(typed, word));
-  if (oneTypo !== undefined || typed.length < typosMax * lettersPerTypo) return oneTypo;
-  return known.find((word) => isNear(typed, word, typosMax));
-}
-
-function isAbbreviated(typed: string, word: string): boolean {
-  return typed.length >= prefixLengthMin && word.startsWith(typed);
+export function nearestWord(typed: string, words: readonly string[]): string | undefined {
+  const typosMax = typed.length < 2 * lettersPerTypo ? 1 : 2;
+  return words.find(
+    (word) => isNear(typed, word, typosMax) || (typed.length >= prefixLengthMin && word.startsWith(typed)),
+  );
 }
 
 /** Whether so many typos make one text of the other: a letter that is missing, added or changed, or two that are swapped. */

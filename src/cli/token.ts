@@ -47,9 +47,7 @@ export const tokenCreate = command({
   async run({ flags: { name, scope, expires: lifetimeMs, json }, opened }, terminal) {
     const chosen = scope.length === 0 ? scopesDefault : [...new Set(scope)];
     const request = { name, scopes: chosen, lifetimeMs };
-    const minted = await createToken(opened.tokens, request, localOrigin(), Date.now());
-    if (json) printMinted(minted, terminal);
-    else printSecret(minted, "", terminal);
+    printMinted(await createToken(opened.tokens, request, localOrigin(), Date.now()), json, terminal);
     return 0;
   },
 });
@@ -103,23 +101,19 @@ export const tokenRotate = command({
   opens: tokens,
   async run({ flags: { overlap: overlapMs, json }, argument: nameOrId, opened }, terminal) {
     const rotated = await rotateToken(opened.tokens, { nameOrId, overlapMs }, localOrigin(), Date.now());
-    const note = `The old secret is valid until ${isoMinutes(rotated.oldValidUntilMs)}.\n`;
-    if (json) printMinted(rotated, terminal);
-    else printSecret(rotated, note, terminal);
+    if (!json) terminal.note(`The old secret is valid until ${isoMinutes(rotated.oldValidUntilMs)}.\n`);
+    printMinted(rotated, json, terminal);
     return 0;
   },
 });
 
-function printMinted({ token, secret }: Minted, terminal: Terminal): void {
-  terminal.printJson({ ...presentToken(token, Date.now()), secret });
-}
-
 /** Only the secret goes to standard output, for `TOKEN=$(plant-store token create …)`. */
-function printSecret({ token, secret }: Minted, note: string, terminal: Terminal): void {
-  const expiry = token.expiresAtMs === undefined ? "" : ` until ${isoMinutes(token.expiresAtMs)}`;
+function printMinted({ token, secret }: Minted, json: boolean, terminal: Terminal): void {
+  const { id, name, scopes: allowed, expiresAtMs } = token;
+  if (json) return terminal.printJson({ ...presentToken(token, Date.now()), secret });
+  const expiry = expiresAtMs === undefined ? "" : ` until ${isoMinutes(expiresAtMs)}`;
   terminal.note(
-    `Token ${token.name} (${token.id}) allows ${token.scopes.join(" and ")}${expiry}.\n${note}` +
-      "Save the secret now; it is not shown again:\n",
+    `Token ${name} (${id}) allows ${allowed.join(" and ")}${expiry}.\nSave the secret now; it is not shown again:\n`,
   );
   terminal.out(`${secret}\n`);
 }
