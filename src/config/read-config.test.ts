@@ -3,7 +3,7 @@ import { mintSecret } from "../access/token-secret.ts";
 import { Problem } from "../system/problem.ts";
 import { minuteMs } from "../text/duration.ts";
 import { databaseFlag, isDatabaseUrl, withoutPassword } from "./database.ts";
-import { readConfig, readServiceConfig, unknownVariables } from "./read-config.ts";
+import { readAccessToken, readConfig, readServiceConfig, unknownVariables } from "./read-config.ts";
 
 const read = (
   flags: Record<string, string> = {},
@@ -21,6 +21,11 @@ const read = (
   });
 
 const oidc = { "oidc-issuer": "https://id.example.org", "oidc-audience": "plants" };
+
+test("a command may send a JWT, also where the service itself would accept JWTs", () => {
+  const environment = { PLANT_STORE_ACCESS_TOKEN: "a.b.c" };
+  expect(readAccessToken({ flags: oidc, environment, readFile: String })).toBe("a.b.c");
+});
 
 describe("settings", () => {
   test("have defaults", () => {

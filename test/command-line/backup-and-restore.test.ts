@@ -48,15 +48,6 @@ test("a restored backup of a store in use has every plant acknowledged before it
   expect(again).toMatchObject({ code: 1, err: expect.stringContaining("already exists") });
 });
 
-test("backup and restore name the file that does not exist", async () => {
-  using folder = temporaryFolder();
-  const none = join(folder.path, "none.db");
-  const backup = await run(["backup", join(folder.path, "a.db")], none);
-  expect(backup.err).toContain(`There is no data file at ${none}.`);
-  const restore = await run(["restore", none], join(folder.path, "restored.db"));
-  expect(restore.err).toContain(`${none} does not exist`);
-});
-
 const linkTo = (name: string) => (folder: string, path: string) => symlinkSync(join(folder, name), path);
 const writeFile = (_: string, path: string) => writeFileSync(path, "precious");
 test.each([

@@ -1,7 +1,6 @@
 // What the commands on tokens and plants do on both engines, what they print where, and their exit codes.
 import { afterAll, expect, test } from "bun:test";
-import { chmodSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import packageFile from "../../package.json" with { type: "json" };
 import { plantStore, startPlantStore } from "../support/command.ts";
 import { onEveryEngine } from "../support/engines.ts";
@@ -82,21 +81,6 @@ test("--quiet leaves only the data that a command prints, and its errors", async
   }
   const missing = await run("show 5 --quiet", database);
   expect(missing).toEqual({ code: 1, out: "", err: "plant-store: No plant has the id 5.\n" });
-});
-
-test("a command warns of the file of a secret that it reads, if other users can read that too", async () => {
-  const file = join(folder.newFolder(), "secret");
-  chmodSync(dirname(file), 0o755);
-  writeFileSync(file, "a-secret-of-twenty-characters\n");
-  chmodSync(file, 0o644);
-  const environment = { PLANT_STORE_ACCESS_TOKEN_FILE: file };
-  const importing = await runInProcess(["import", "nowhere"], { environment });
-  expect(importing.err).toStartWith(
-    `plant-store: Other users can read or write ${file}, which has mode 644; `,
-  );
-  // It needs no token.
-  const listing = await runInProcess(["list", ...newDatabase()], { environment });
-  expect(listing.err).toStartWith("plant-store: There is no data file at ");
 });
 
 test.each(["version", "--version", "-v"])("%s prints the version", async (argument) => {

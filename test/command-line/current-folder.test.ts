@@ -37,19 +37,13 @@ function hostileFolder() {
 
 test("no command, thread or page runs the code or uses the settings of an untrusted current folder", async () => {
   using folder = hostileFolder();
-  const options = {
-    folder: folder.path,
-    through: "launcher",
-    environment: accessTokenEnvironment,
-  } as const;
+  const environment = accessTokenEnvironment;
+  const options = { folder: folder.path, through: "launcher", environment } as const;
   const inside = (...args: string[]) => plantStore(args, options);
-  const settings = JSON.parse((await inside("config", "--json")).out) as { source: string }[];
+  const settings = JSON.parse((await inside("config", "--json")).out) as { name: string; source: string }[];
   // Every test's environment sets the ports, and these the token.
-  expect(settings.filter(({ source }) => source !== "default")).toMatchObject([
-    { name: "listen", value: "127.0.0.1:0" },
-    { name: "operator-listen", value: "127.0.0.1:0" },
-    { name: "PLANT_STORE_ACCESS_TOKEN" },
-  ]);
+  const changed = settings.filter(({ source }) => source !== "default").map(({ name }) => name);
+  expect(changed).toEqual(["listen", "operator-listen", "PLANT_STORE_ACCESS_TOKEN"]);
 
   await using service = await serve(["--database", "plants.db"], options);
   const { operatorUrl } = service;

@@ -173,7 +173,7 @@ test("an address that another program has fails, with what to do", async () => {
 });
 
 describe("a PostgreSQL server", () => {
-  test("passes, before and after it has the tables, unless the role lacks a privilege", async () => {
+  test("passes, before and after it has the tables", async () => {
     await using server = await usePostgres();
     const database = await server.newDatabase();
     const before = await examine("--database", database);
@@ -185,13 +185,6 @@ describe("a PostgreSQL server", () => {
     const after = await examine("--database", database);
     expect(after.code).toBe(0);
     expect(after.find("database")?.message).toContain("has the tables; the role");
-
-    const guest = `guest_${crypto.randomUUID().slice(0, 8)}`;
-    await server.run(`CREATE ROLE ${guest} LOGIN`, database);
-    await server.run(`GRANT SELECT ON ALL TABLES IN SCHEMA public TO ${guest}`, database);
-    const denied = await examine("--database", database.replace("postgres@", `${guest}@`));
-    expect(denied.code).toBe(1);
-    expect(denied.find("database")?.message).toContain(`role ${guest} lacks INSERT on the table plants`);
   });
 
   test("that cannot be reached fails alone, named without its password", async () => {

@@ -165,28 +165,6 @@ describe("import", () => {
     expect(err.match(/The import stopped\./g)).toHaveLength(1);
     expect(err.toLowerCase()).toContain(says);
   });
-
-  test("sends a JWT, also where the service itself would accept JWTs", async () => {
-    const sent: (string | null)[] = [];
-    using receiver = Bun.serve({
-      hostname: "127.0.0.1",
-      port: 0,
-      fetch(request) {
-        sent.push(request.headers.get("authorization"));
-        return Response.json({ name: "a" });
-      },
-    });
-    const file = write("jwt.ndjson", '{"id":1,"name":"a"}\n');
-    const { code } = await runInProcess(["import", file, "--url", receiver.url.origin], {
-      environment: {
-        PLANT_STORE_OIDC_ISSUER: "https://id.example.org",
-        PLANT_STORE_OIDC_AUDIENCE: "plants",
-        PLANT_STORE_ACCESS_TOKEN: "a.b.c",
-      },
-    });
-    expect(code).toBe(0);
-    expect(sent).toEqual(["Bearer a.b.c"]);
-  });
 });
 
 describe("an import of many rows", () => {

@@ -78,26 +78,13 @@ describe("the first run", () => {
     expect(JSON.parse(tokens.out)).toEqual([]);
   });
 
-  test("writes the token beside the file that a link leads to, from where restore --replace moves it away", async () => {
+  test("writes the token beside the file that a link leads to, or into the folder for it, as that is named", async () => {
     const link = folder.newPath();
     const target = join(folder.newFolder(), "plants.db");
-    const tokenFile = `${target}.first-token`;
     symlinkSync(target, link);
-    expect((await startAndStop(["--database", link])).out).toContain(tokenFile);
-    expect(existsSync(tokenFile)).toBe(true);
+    expect((await startAndStop(["--database", link])).out).toContain(`${target}.first-token`);
+    expect(existsSync(`${target}.first-token`)).toBe(true);
 
-    const withoutToken = folder.newPath();
-    const backup = folder.newPath();
-    await startAndStop(["--database", withoutToken], accessTokenEnvironment);
-    expect((await runInProcess(["backup", backup, "--database", withoutToken])).code).toBe(0);
-    const restored = await runInProcess(["restore", backup, "--replace", "--database", link]);
-    expect(restored.code).toBe(0);
-    expect(existsSync(tokenFile)).toBe(false);
-    expect((await startAndStop(["--database", link])).out).not.toContain("cannot be created");
-    expect(existsSync(tokenFile)).toBe(true);
-  });
-
-  test("names the token's file as the operator named its folder", async () => {
     const linked = folder.newPath();
     symlinkSync(folder.newFolder(), linked);
     const database = join(linked, "plants.db");
@@ -200,13 +187,4 @@ test.each<[message: string, path: string, make: (path: string) => unknown]>([
   expect(err).toContain(message);
   expectOneLine(err);
   expect(err).not.toMatch(/\bat .*:\d+:\d+|node_modules|\.ts\b/);
-});
-
-test("a stored token whose secret is preset is logged at the start", async () => {
-  const database = folder.newPath();
-  const created = await runInProcess(["token", "create", "--name", "both", "--database", database]);
-  const environment = { PLANT_STORE_OPERATOR_TOKEN: created.out.trim() };
-  await using service = await startTestService({ database }, environment);
-  const logged = '"plant_store.preset_token":"preset-operator","plant_store.token":"both"';
-  expect(service.logged.join("")).toContain(logged);
 });

@@ -80,14 +80,6 @@ describe.skipIf(lacks("/dev/full", process.platform !== "linux"))("if its output
   });
 });
 
-test("a command whose output is over the limit of a file's size says so", async () => {
-  using folder = temporaryFolder();
-  const shell = shellArguments('ulimit -f 0; exec "$@" > limited', ["help", "serve"]);
-  const { code, err } = await start("sh", shell, { folder: folder.path }).ended;
-  expect(code).toBe(1);
-  expect(err).toEndWith("cannot be written: the file would be larger than the system allows (ulimit -f).\n");
-});
-
 test("the launcher says what is wrong if the processor lacks instructions that Bun needs", async () => {
   using folder = temporaryFolder();
   const { platform, arch } = process;

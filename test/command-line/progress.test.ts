@@ -2,8 +2,6 @@
 import { afterAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { OnStep, Step } from "../../src/plants/plant-backups.ts";
-import { restoreDataFile } from "../../src/storage/sqlite/copying/restore.ts";
 import { eventually } from "../support/eventually.ts";
 import { seedStore } from "../support/seeded-store.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -16,31 +14,6 @@ const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());
 const store = folder.newPath();
 seedStore(store, { plants, fromMs: Date.UTC(2026, 0, 1), untilMs: Date.UTC(2026, 1, 1) });
-
-test("the steps of a restore are reported, each with how far it was when the next one began", async () => {
-  const ended: string[] = [];
-  let current: Step | undefined;
-  const end = (): void => {
-    if (current === undefined) return;
-    const { doing, unit } = current;
-    const done = current.done();
-    const total = current.total();
-    const amount = unit === "plants" ? `${done} of ${total}` : `${Math.round((100 * done) / total)} %`;
-    ended.push(`${doing.replace(/ [\d.]+ [kM]B/, "")}${total === 0 ? "" : `: ${amount}`}`);
-  };
-  const onStep: OnStep = (step) => {
-    end();
-    current = step;
-  };
-  await restoreDataFile(store, folder.newPath(), { replace: false, warn: () => {}, onStep });
-  end();
-  expect(ended).toEqual([
-    "computing the checksum of: 100 %",
-    expect.stringMatching(/^copying: (?:9\d|100) %$/),
-    "checking all of the copy of",
-    `checking the rows of the copy of: ${plants} of ${plants}`,
-  ]);
-});
 
 const startsOver = "Run this again; it starts from the beginning.";
 // The signal comes with a timer: a command that never yields would not notice it.
