@@ -16,7 +16,7 @@ import type { Terminal } from "./terminal.ts";
 
 export const copy = command({
   usage: "copy --from DATABASE --to DATABASE",
-  summary: "copy one store to another, on either engine; run it again to resume",
+  summary: "copy a store to another engine or file; run it again to resume",
   examples: [
     "plant-store copy --from plants.db --to postgres://plants@db.example.org/plants",
     "plant-store copy --from postgres://plants@db.example.org/plants --to plants.db",

@@ -1,32 +1,18 @@
-import { eitherOf } from "../text/words.ts";
 import { type Command, flagsOf, secretsOf, settingsOf } from "./command.ts";
 import { formatColumns, wrapped } from "./terminal.ts";
 
-type Commands = Readonly<Record<string, Command>>;
 type Terms = readonly (readonly [term: string, meaning: string])[];
 
-// What a person runs first.
-const firstCommands: Terms = [
-  ["plant-store serve", "run the service"],
-  ["plant-store token create --name greenhouse", "create a token for a client"],
-];
 // Whatever the terminal has, a help is laid out for this.
 const columns = 80;
 
 /** Every command, on one screen. */
-export function generalHelp(commands: Commands): string {
+export function generalHelp(commands: Readonly<Record<string, Command>>): string {
+  const terms = Object.entries(commands).map(([name, { summary }]) => [name, summary] as const);
   return [
-    formatTerms("plant-store: a durable intake for plant records. Examples:", firstCommands),
-    formatTerms("Commands", commandTerms(commands)),
+    formatTerms("plant-store: a durable intake for plant records.", terms),
     "For details, run plant-store COMMAND --help. README.md and docs/ have more.\n",
   ].join("\n\n");
-}
-
-/** The second words of the commands that begin with this one. */
-export function verbsOf(commands: Commands, first: string): string[] {
-  return Object.keys(commands).flatMap((name) =>
-    name.startsWith(`${first} `) ? (name.split(" ")[1] ?? []) : [],
-  );
 }
 
 export function commandHelp(command: Command): string {
@@ -58,16 +44,4 @@ function environmentTerms(command: Command): Terms {
 
 function formatTerms(heading: string, terms: Terms): string {
   return `${heading}\n${formatColumns(terms, "  ", columns)}`;
-}
-
-function commandTerms(commands: Commands): Terms {
-  const rows = Object.entries(commands).map(([name, { summary }]) => {
-    const [first = "", verb] = name.split(" ");
-    return [
-      first,
-      verb === undefined ? summary : `${eitherOf(verbsOf(commands, first))} a ${first}`,
-    ] as const;
-  });
-  // The commands of `token` share a row.
-  return [...new Map(rows)];
 }

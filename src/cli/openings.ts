@@ -26,19 +26,20 @@ export const reading: Opening<ReadableStore> = {
 };
 
 /** The tokens of a store that exists. */
-export const tokens: Opening<Pick<Store, "tokens">> = {
-  ...store,
-  open: (sources) => openTokens(readStoreConfig(sources), { mayCreate: false }),
-};
+export const tokens = tokensOf({ mayCreate: false });
 
 /** The tokens of a store, which is created if there is none. */
-export const tokensOfAnyStore: Opening<Pick<Store, "tokens">> = {
-  ...store,
-  async open(sources, terminal) {
-    const config = readStoreConfig(sources);
-    return notingNewFile(config.database, terminal, () => openTokens(config, { mayCreate: true }));
-  },
-};
+export const tokensOfAnyStore = tokensOf({ mayCreate: true });
+
+function tokensOf(options: { readonly mayCreate: boolean }): Opening<Pick<Store, "tokens">> {
+  return {
+    ...store,
+    async open(sources, terminal) {
+      const config = readStoreConfig(sources);
+      return notingNewFile(config.database, terminal, () => openTokens(config, options));
+    },
+  };
+}
 
 /** The path of a data file: `postgresTool` does for PostgreSQL what the command does. */
 export function dataFile(postgresTool: string): Opening<{ readonly path: string }> {

@@ -14,7 +14,7 @@ import { doctor } from "./doctor.ts";
 import { exportPlants } from "./export.ts";
 import { exposureWarnings } from "./exposed-secrets.ts";
 import { follow } from "./follow.ts";
-import { commandHelp, generalHelp, verbsOf } from "./help.ts";
+import { commandHelp, generalHelp } from "./help.ts";
 import { importPlants } from "./import.ts";
 import { list } from "./list.ts";
 import { ready } from "./ready.ts";
@@ -58,8 +58,8 @@ export const commands: Readonly<Record<string, Command>> = {
 /** Runs the command and returns the exit code: 0 success, 1 failure, 2 wrong usage, 130 or 143 interrupted. */
 export async function runCommand(args: readonly string[], given: Process): Promise<number> {
   const terminal = terminalOf(given);
-  // Whose help explains a wrong usage: that of the command, once it is known. `token` alone has a help too.
-  let helpTopic = args[0] === "token" ? "token" : "";
+  // Whose help explains a wrong usage: that of the command, once it is known.
+  let helpTopic = "";
   try {
     // The help, of one command or of all.
     if (args.length === 0) {
@@ -135,7 +135,7 @@ function findCommand(args: readonly string[]): [string, Command] | undefined {
 }
 
 function unknownCommandError([first = "", second = ""]: readonly string[]): Problem {
-  const verbs = verbsOf(commands, first);
+  const verbs = verbsOf(first);
   if (verbs.length > 0) {
     const verb = nearestWord(second, verbs);
     return misuse(`${first} needs ${eitherOf(verbs)}.${didYouMean(verb && `${first} ${verb}`)}`);
@@ -148,12 +148,16 @@ function unknownCommandError([first = "", second = ""]: readonly string[]): Prob
 
 function help(args: readonly string[]): string {
   const found = findCommand(args);
-  const [first] = args;
+  const [first = "-"] = args;
   if (found !== undefined) return commandHelp(found[1]);
-  if (first === undefined || first.startsWith("-")) return generalHelp(commands);
-  const group = verbsOf(commands, first).flatMap((verb) => commands[`${first} ${verb}`] ?? []);
-  if (group.length === 0) throw unknownCommandError(args);
-  return group.map(commandHelp).join("\n");
+  if (!first.startsWith("-") && verbsOf(first).length === 0) throw unknownCommandError(args);
+  return generalHelp(commands);
+}
+
+/** The second words of the commands that begin with this one. */
+function verbsOf(first: string): string[] {
+  const names = Object.keys(commands).map((name) => name.split(" "));
+  return names.flatMap(([word, verb]) => (word === first && verb !== undefined ? [verb] : []));
 }
 
 /** Why the command failed, as a message for standard error, with its priority if journald reads it; and the exit code. */

@@ -10,7 +10,6 @@ import { command, flag, jsonFlag } from "./command.ts";
 import { digestText } from "./copy-report.ts";
 import { dataFile } from "./openings.ts";
 import { startsOver, withSteps } from "./progress.ts";
-import type { Terminal } from "./terminal.ts";
 
 export const verify = command({
   usage: "verify",
@@ -28,12 +27,9 @@ export const verify = command({
       against === undefined ? undefined : { path: against, ...(await compareWith(path, against, onStep)) },
     ]);
     const isSound = verified.problems.length === 0 && (!compared || compared.differences.length === 0);
-    if (json) {
-      terminal.printJson(presentVerified(path, verified, compared, isSound));
-    } else {
-      printVerified(terminal, path, verified);
-      if (compared) printCompared(terminal, path, compared);
-    }
+    const print = isSound ? terminal.note : terminal.err;
+    if (json) terminal.printJson(presentVerified(path, verified, compared, isSound));
+    else print(verifiedText(path, verified) + comparedText(path, compared));
     return isSound ? 0 : 1;
   },
 });
@@ -68,21 +64,14 @@ function presentVerified(
   };
 }
 
-function printVerified(terminal: Terminal, path: string, verified: Verified): void {
+function verifiedText(path: string, verified: Verified): string {
   const { problems, lastBackup } = verified;
-  if (problems.length > 0) {
-    terminal.err(
-      `${path} is damaged:\n${listed(problems)}Restore a sound backup, or check --database if it is not a data file.\n`,
-    );
-    return;
-  }
-  terminal.note(`${path}: no damage found. ${checkedText(verified)}\n${digestText(verified)}`);
-  if (lastBackup !== undefined) {
-    const at = isoMinutes(lastBackup.atMs);
-    terminal.note(
-      `Its first ${formatPlural(lastBackup.coveredPlants, "plant")} are those of the last backup, made at ${at}.\n`,
-    );
-  }
+  if (problems.length > 0)
+    return `${path} is damaged:\n${listed(problems)}Restore a sound backup, or check --database if it is not a data file.\n`;
+  const found = `${path}: no damage found. ${checkedText(verified)}\n${digestText(verified)}`;
+  if (lastBackup === undefined) return found;
+  const covered = formatPlural(lastBackup.coveredPlants, "plant");
+  return `${found}Its first ${covered} are those of the last backup, made at ${isoMinutes(lastBackup.atMs)}.\n`;
 }
 
 /** Says no more than what was checked. */
@@ -93,13 +82,12 @@ function checkedText({ plants, matchedPlants, hasChecksum }: Verified): string {
   return `${formatPlural(plants, "plant")} checked: ${matched}, ${others}.${checksum}`;
 }
 
-function printCompared(
-  terminal: Terminal,
-  path: string,
-  { path: against, comparedPlants, differences }: Compared,
-): void {
-  if (differences.length > 0) terminal.err(`${path} and ${against} differ:\n${listed(differences)}`);
-  else terminal.note(`${against} has the same ${formatPlural(comparedPlants, "plant")}.\n`);
+function comparedText(path: string, compared: Compared | undefined): string {
+  if (compared === undefined) return "";
+  const { path: against, comparedPlants, differences } = compared;
+  return differences.length > 0
+    ? `${path} and ${against} differ:\n${listed(differences)}`
+    : `${against} has the same ${formatPlural(comparedPlants, "plant")}.\n`;
 }
 
 function listed(lines: readonly string[]): string {

@@ -16,18 +16,17 @@ function secretsReadBy(command: string): string[] {
   return opensStore ? [password] : [];
 }
 
-test("the help has examples and then one line for each command, on one screen; without a command it is a misuse", async () => {
+test("the help has one line for each command, on one screen; without a command it is a misuse", async () => {
   const { code, out, err } = await runInProcess(["--help"]);
   const lines = out.split("\n");
-  const first = lines.indexOf("Commands") + 1;
-  const listed = lines.slice(first, lines.indexOf("", first)).map((line) => line.trim().split(" ")[0]);
+  const listed = lines.flatMap((line) => /^ {2}(\w+(?: \w+)?) {2}/.exec(line)?.[1] ?? []);
   expect(code).toBe(0);
   expect(err).toBe("");
-  expect(out).toMatch(/Examples.*Commands/s);
-  expect(listed).toEqual([...new Set(Object.keys(commands).map((name) => name.split(" ")[0]))]);
+  expect(listed).toEqual(Object.keys(commands));
   expect(lines.length).toBeLessThanOrEqual(24);
   expect(lines.filter((line) => line.length > 80)).toEqual([]);
   expect(await runInProcess([])).toEqual({ code: 2, out: "", err: out });
+  expect(await runInProcess(["help", "token"])).toEqual({ code: 0, out, err: "" });
 });
 
 test.each(Object.keys(commands))(
@@ -58,11 +57,4 @@ test("the help of verify names the variable of its data file, and no PostgreSQL"
   const { out } = await helpOf("verify");
   expect(out).not.toContain("postgres://");
   expect(out).toContain("PLANT_STORE_DATABASE ");
-});
-
-test("the help of token has all its commands", async () => {
-  const { code, out } = await runInProcess(["help", "token"]);
-  const verbs = [...out.matchAll(/^plant-store (\w+ \w+)/gm)].map(([, verb]) => verb);
-  expect(code).toBe(0);
-  expect(verbs).toEqual(["token create", "token list", "token rotate", "token revoke"]);
 });
