@@ -12,10 +12,10 @@ export function useConsole(): Console {
 }
 
 /** Renders the component again whenever the model changes. */
-export function useObserved<Model extends Observable | undefined>(model: Model): Model {
+export function useObserved<Model extends Observable>(model: Model): Model {
   const [, redraw] = useReducer<number, void>((count) => count + 1, 0);
   // A layout effect does not wait for a frame, in which the model could change unnoticed.
-  useLayoutEffect(() => model?.subscribe(redraw), [model]);
+  useLayoutEffect(() => model.subscribe(redraw), [model]);
   return model;
 }
 

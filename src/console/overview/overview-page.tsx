@@ -100,12 +100,7 @@ function LatestPlants() {
   const { value: newest } = useLive("/api/plants", { limit: String(plantsListed) });
   const plants = useUnlessRead(newest, ".latest")?.plants;
   return (
-    <Panel
-      id="latest-title"
-      title="Latest plants"
-      loading={plants === undefined}
-      aside={<Link href="/plants">See all</Link>}
-    >
+    <Panel id="latest-title" title="Latest plants" loading={plants === undefined}>
       <Table class="latest wrap" aria-labelledby="latest-title" columns={["Plant", "Tag", "Created"]}>
         {plants?.map(({ id, name, tag, createdAt }) => (
           <tr key={id}>

@@ -1,4 +1,4 @@
-import { useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useReducer, useState } from "preact/hooks";
 import type { JsonFrom, PathOf, SentTo } from "../../operator/operator-table.ts";
 import { describeError, isNoResponse, isRetryableApiError, urlOf } from "../api.ts";
 import { pollMs, type ServiceConnection } from "../connection.ts";
@@ -103,8 +103,10 @@ export function usePageKeys(onKey: (event: KeyboardEvent) => void): void {
  * nothing in it may move then.
  */
 export function useUnlessRead<T>(newest: T, selector: string): T {
-  const shown = useRef(newest);
-  const isRead = document.querySelector(`${selector}:is(:hover, :has(:focus-visible))`) !== null;
-  if (!isRead) shown.current = newest;
-  return shown.current;
+  const [shown, setShown] = useState(newest);
+  useLayoutEffect(() => {
+    const isRead = document.querySelector(`${selector}:is(:hover, :has(:focus-visible))`) !== null;
+    if (!isRead) setShown(() => newest);
+  }, [newest]);
+  return shown;
 }
