@@ -2,8 +2,7 @@ import { type AuditTrail, auditActions, presentAuditEntry } from "../access/audi
 import { json } from "../http/reply.ts";
 import { countFrom, oneOf, parseTime } from "../text/parsers.ts";
 import type { ApiRequest } from "./api-route.ts";
-import { orWrongParameter, parseText } from "./parameters.ts";
-import type { AuditPageJson } from "./responses.ts";
+import { orRefusal, parseText } from "./parameters.ts";
 
 const limitDefault = 100;
 const limitMax = 1000;
@@ -22,7 +21,7 @@ export function listAudit(audit: AuditTrail) {
   return async ({ values }: ApiRequest<typeof auditParameters>) => {
     const { limit = limitDefault, cursor, action, actor, since, until } = values;
     const filter = { action, actor, sinceMs: since, untilMs: until };
-    const { entries, next } = await orWrongParameter(audit.page(limit, cursor, filter));
-    return json<AuditPageJson>({ entries: entries.map(presentAuditEntry), next });
+    const { entries, next } = await orRefusal(audit.page(limit, cursor, filter));
+    return json({ entries: entries.map(presentAuditEntry), next });
   };
 }

@@ -25,7 +25,9 @@ function start(download: Download = async () => page("text/plain", "file")) {
     clock,
     gate,
     create: (name = caller.name) =>
-      links.create(fake<Exchange>(exchange), { ...caller, name }, "operator", download).url,
+      JSON.parse(
+        String(links.create(fake<Exchange>(exchange), { ...caller, name }, "operator", download).body),
+      ).url as string,
     follow: (url: string) =>
       links.follow(fake<Exchange>({ ...exchange, parameter: url.split("/")[3] ?? "" })),
     [Symbol.dispose]: () => clock[Symbol.dispose](),

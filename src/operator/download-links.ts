@@ -2,9 +2,8 @@ import type { Caller } from "../access/gate.ts";
 import type { Scope } from "../access/scopes.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { Refusal } from "../http/refusal.ts";
-import type { Reply } from "../http/reply.ts";
+import { json, type Reply } from "../http/reply.ts";
 import { minuteMs } from "../text/duration.ts";
-import type { DownloadLinkJson } from "./responses.ts";
 
 /** Records the download, and returns the reply that has the file. */
 export type Download = (exchange: Exchange, caller: Caller) => Promise<Reply>;
@@ -31,7 +30,7 @@ export class DownloadLinks {
   readonly #links = new Map<string, Link>();
 
   /** @throws Refusal the caller already has too many that it has not used. */
-  create(exchange: Exchange, { name: owner }: Caller, scope: Scope, download: Download): DownloadLinkJson {
+  create(exchange: Exchange, { name: owner }: Caller, scope: Scope, download: Download) {
     const nowMs = performance.now();
     let ofCaller = 0;
     for (const [secret, link] of this.#links) {
@@ -46,7 +45,7 @@ export class DownloadLinks {
     const secret = crypto.randomUUID();
     const authorization = exchange.header("authorization");
     this.#links.set(secret, { download, owner, authorization, scope, expiresMs: nowMs + linkMsMax });
-    return { url: downloadPath.replace("{secret}", secret) };
+    return json({ url: downloadPath.replace("{secret}", secret) }, 201);
   }
 
   /** @throws Refusal the link in the path was used, has expired, or its caller is no longer allowed. */

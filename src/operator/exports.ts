@@ -1,5 +1,5 @@
 import { exportFormatNames, exportFormats, exportText } from "../files/export-formats.ts";
-import { json, stream } from "../http/reply.ts";
+import { stream } from "../http/reply.ts";
 import { type PlantArchive, pagesOf } from "../plants/plant-archive.ts";
 import { oneOf } from "../text/parsers.ts";
 import { isoDate } from "../text/time.ts";
@@ -18,26 +18,13 @@ export const exportParameters = { format: oneOf(exportFormatNames), ...filterPar
  * Exports plants, by a token or by a link for the browser. An export is a stream of pages: never more than one is in memory, and each
  * is a turn of the caller.
  */
-export class Exports {
-  readonly #archive: PlantArchive;
-  readonly #actions: ActionRecorder;
-  readonly #turns: CallerTurns;
-  readonly #links: DownloadLinks;
-
-  constructor(archive: PlantArchive, actions: ActionRecorder, turns: CallerTurns, links: DownloadLinks) {
-    this.#archive = archive;
-    this.#actions = actions;
-    this.#turns = turns;
-    this.#links = links;
-  }
-
-  readonly send = async ({ exchange, caller, values }: ApiRequest<typeof exportParameters>) =>
-    this.#download(values)(exchange, caller);
-
-  readonly createLink = async ({ exchange, caller, values }: ApiRequest<typeof exportParameters>) =>
-    json(this.#links.create(exchange, caller, "plants:read", this.#download(values)), 201);
-
-  #download(values: Values<typeof exportParameters>): Download {
+export function exportHandlers(
+  archive: PlantArchive,
+  actions: ActionRecorder,
+  turns: CallerTurns,
+  links: DownloadLinks,
+) {
+  const downloadOf = (values: Values<typeof exportParameters>): Download => {
     const { format = "ndjson" } = values;
     const filter = filterOf(values);
     return async (exchange, caller) => {
@@ -45,14 +32,22 @@ export class Exports {
       const detail = [format, describeFilter(filter)].filter((part) => part !== "").join(", ");
       // The audit trail has the export before its first row is sent.
       if (exchange.method !== "HEAD")
-        await this.#actions.record(exchange, caller, "export.started", "plants", detail);
+        await actions.record(exchange, caller, "export.started", "plants", detail);
       const inTurn: Pick<PlantArchive, "page"> = {
-        page: (request) => this.#turns.await(exchange, caller, () => this.#archive.page(request)),
+        page: (request) => turns.await(exchange, caller, () => archive.page(request)),
       };
       const { contentType, extension } = exportFormats[format];
       const name = `plants-${isoDate(Date.now())}.${extension}`;
       const pages = pagesOf(inTurn, filter, rowsPerPage);
       return stream(contentType, name, exportText(pages, exportFormats[format]));
     };
-  }
+  };
+
+  return {
+    send: ({ exchange, caller, values }: ApiRequest<typeof exportParameters>) =>
+      downloadOf(values)(exchange, caller),
+
+    createLink: ({ exchange, caller, values }: ApiRequest<typeof exportParameters>) =>
+      links.create(exchange, caller, "plants:read", downloadOf(values)),
+  };
 }

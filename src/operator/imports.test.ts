@@ -9,7 +9,7 @@ import type { Intake } from "../plants/intake.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import type { Events } from "../telemetry/events.ts";
 import type { ActionRecorder } from "./action-recorder.ts";
-import { Imports } from "./imports.ts";
+import { importHandlers } from "./imports.ts";
 
 const caller: Caller = { name: "a", scopes: ["plants:create", "operator:read"], expiresAtMs: undefined };
 
@@ -30,7 +30,7 @@ function startImport({
   create,
   rate = { count: 100, perMs: 1000 },
 }: ImportOptions) {
-  const imports = new Imports({
+  const imports = importHandlers({
     rateLimit: new RateLimit(rate),
     intake: fake<Intake>({ ...(create && { create }) }),
     events: fake<Events>({ internalError() {} }),

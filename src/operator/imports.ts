@@ -11,7 +11,6 @@ import { lineFeed } from "../plants/character-codes.ts";
 import { createResult } from "../plants/create-result.ts";
 import type { Intake, Rejected } from "../plants/intake.ts";
 import { parseNewPlant } from "../plants/parse-new-plant.ts";
-import type { NewPlant } from "../plants/plant.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import type { Outcome } from "../plants/plant-store.ts";
 import { Refusal as PlantRefusal } from "../plants/refusals.ts";
@@ -22,7 +21,6 @@ import { isoTime } from "../text/time.ts";
 import type { ActionRecorder } from "./action-recorder.ts";
 import type { ApiRequest } from "./api-route.ts";
 import { type Field, parseText, required } from "./parameters.ts";
-import type { LineOutcome } from "./responses.ts";
 
 /** Where the plants of an import go, and what limits and watches it. */
 interface ImportDependencies {
@@ -59,67 +57,60 @@ export const countsParameters = {
 };
 
 /** Imports the rows of a file in parts, and records its start and its end. */
-export class Imports {
-  readonly #target: ImportDependencies;
-  readonly #bodyBytesMax: number;
+export function importHandlers(target: ImportDependencies) {
+  const { actions, archive, lineBytesMax } = target;
+  const bodyBytesMax = Math.max(bodyBytesMin, bodyRowsMin * lineBytesMax);
   /** How many each caller has running, by its name. */
-  readonly #running = new Map<string, number>();
-
-  constructor(target: ImportDependencies) {
-    this.#target = target;
-    this.#bodyBytesMax = Math.max(bodyBytesMin, bodyRowsMin * target.lineBytesMax);
-  }
-
-  /**
-   * Stores plants, one on each line, as POST /plants would. It may end before the last line, but not before the first: the response
-   * has an outcome for each line that was handled, in order, and the caller sends the others again, which is always safe. The first
-   * request of an import names its file, and the audit trail has the start of the import before a line is stored. Such a request may
-   * have no lines yet; its response has the time of the start.
-   */
-  readonly importPart = async ({
-    exchange,
-    caller,
-    values: { file },
-  }: ApiRequest<typeof importParameters>) => {
-    requireReader(caller);
-    exchange.refuseWhileDraining();
-    using _running = this.#begin(caller);
-    const body = await exchange.receiveBody(this.#bodyBytesMax);
-    let startedAt: string | undefined;
-    if (file !== undefined) {
-      await this.#target.actions.record(exchange, caller, "import.started", cutText(file, fileCharactersMax));
-      startedAt = isoTime(await this.#target.archive.nowMs());
-    }
-    return json({ startedAt, outcomes: await importLines(this.#target, exchange, caller, body) });
-  };
-
-  /** The caller has counted, since it alone knows which responses reached it, and which rows it could not even send. */
-  readonly recordEnd = async ({ exchange, caller, values }: ApiRequest<typeof countsParameters>) => {
-    requireReader(caller);
-    const { file, end = "finished", created, replayed, refused } = values;
-    const detail = `${created} created, ${replayed} already stored, ${refused} refused`;
-    const subject = cutText(file, fileCharactersMax);
-    await this.#target.actions.record(exchange, caller, `import.${end}`, subject, detail);
-    return json({});
-  };
+  const running = new Map<string, number>();
 
   /** Counts an import of the caller until it is disposed of. @throws Refusal too many are running. */
-  #begin({ name }: Caller): Disposable {
-    const running = this.#running.get(name) ?? 0;
-    if (running >= runningPerCallerMax)
+  function begin({ name }: Caller): Disposable {
+    const others = running.get(name) ?? 0;
+    if (others >= runningPerCallerMax)
       throw new Refusal(
         "too-busy",
-        `This token already has ${running} imports running. Try again when one has finished.`,
+        `This token already has ${others} imports running. Try again when one has finished.`,
       );
-    this.#running.set(name, running + 1);
+    running.set(name, others + 1);
     return {
       [Symbol.dispose]: () => {
-        const left = (this.#running.get(name) ?? 1) - 1;
-        if (left > 0) this.#running.set(name, left);
-        else this.#running.delete(name);
+        const left = (running.get(name) ?? 1) - 1;
+        if (left > 0) running.set(name, left);
+        else running.delete(name);
       },
     };
   }
+
+  return {
+    /**
+     * Stores plants, one on each line, as POST /plants would. It may end before the last line, but not before the first: the
+     * response has an outcome for each line that was handled, in order, and the caller sends the others again, which is always safe.
+     * The first request of an import names its file, and the audit trail has the start of the import before a line is stored. Such a
+     * request may have no lines yet; its response has the time of the start.
+     */
+    importPart: async ({ exchange, caller, values: { file } }: ApiRequest<typeof importParameters>) => {
+      requireReader(caller);
+      exchange.refuseWhileDraining();
+      using _running = begin(caller);
+      const body = await exchange.receiveBody(bodyBytesMax);
+      let startedAt: string | undefined;
+      if (file !== undefined) {
+        await actions.record(exchange, caller, "import.started", cutText(file, fileCharactersMax));
+        startedAt = isoTime(await archive.nowMs());
+      }
+      return json({ startedAt, outcomes: await importLines(target, exchange, caller, body) });
+    },
+
+    /** The caller has counted, since it alone knows which responses reached it, and which rows it could not even send. */
+    recordEnd: async ({ exchange, caller, values }: ApiRequest<typeof countsParameters>) => {
+      requireReader(caller);
+      const { file, end = "finished", created, replayed, refused } = values;
+      const detail = `${created} created, ${replayed} already stored, ${refused} refused`;
+      const subject = cutText(file, fileCharactersMax);
+      await actions.record(exchange, caller, `import.${end}`, subject, detail);
+      return json({});
+    },
+  };
 }
 
 /** An import needs both scopes, like every route here that is for people: a program's token cannot fill the audit trail. */
@@ -133,8 +124,17 @@ function readTally(sent: unknown): number {
   return sent;
 }
 
-/** A line that was refused, or its plant, whose outcome is settled and never rejects. */
-type StartedLine = LineOutcome | { readonly plant: NewPlant; readonly settled: Promise<Outcome | Rejected> };
+/** What became of one line of an import. */
+export type LineOutcome = "created" | "replayed" | RefusedLineJson;
+
+export interface RefusedLineJson {
+  readonly error: number;
+  readonly message: string;
+  /** The message without what differs from line to line, by which the console groups them. */
+  readonly reason: string;
+  /** The line and column that the message names; undefined if it names none. */
+  readonly position?: PlantRefusal["position"];
+}
 
 /** @throws Refusal if the store or the limit accepts not even the first line. */
 async function importLines(
@@ -143,36 +143,31 @@ async function importLines(
   caller: Caller,
   body: Buffer,
 ): Promise<LineOutcome[]> {
-  const started: StartedLine[] = [];
-  /** Why the lines after the last outcome were not handled. */
-  let refusal: Refusal | undefined;
-  let isRejected = false;
-  const onRejected = (): void => {
-    isRejected = true;
-  };
+  const started: ReturnType<typeof startLine>[] = [];
   const deadlineMs = performance.now() + rateWaitMsMax;
+  /** Why the lines after the last outcome are not handled. The caller gets it when it sends them. */
+  let refusal: Refusal | undefined;
+  const onRejected = (rejected: Refusal): void => {
+    refusal ??= rejected;
+  };
   try {
     for (const line of firstLines(body)) {
       await waitForRateLimit(target, exchange, caller, deadlineMs);
-      // No line after it is started: the response could not report that it is stored.
-      if (isRejected) break;
-      started.push(startLine(target, caller, line, onRejected));
+      // No line after one that was rejected is started: the response could not report that it is stored.
+      if (refusal !== undefined) break;
+      started.push(startLine(target, exchange, caller, line, onRejected));
     }
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    refusal = error;
+    onRejected(error);
   }
   const outcomes: LineOutcome[] = [];
-  for (const line of started) {
-    const outcome = await outcomeOf(target, exchange, line);
-    if (outcome instanceof Refusal) {
-      // A line that was in another batch when this one was rejected may be stored nevertheless; it is then reported as replayed.
-      refusal = outcome;
-      break;
-    }
+  for (const settled of started) {
+    const outcome = await settled;
+    // A line that was in another batch when this one was rejected may be stored nevertheless; it is then reported as replayed.
+    if (outcome instanceof Refusal) break;
     outcomes.push(outcome);
   }
-  // Otherwise the caller gets the reason when it sends the rest.
   if (outcomes.length === 0 && refusal !== undefined) throw refusal;
   return outcomes;
 }
@@ -208,63 +203,49 @@ async function waitForRateLimit(
   }
 }
 
-/** `onRejected` is called as soon as it is known that the store accepts no plant at the moment. */
+/**
+ * The outcome of a line, or why the store accepts no plant at the moment: then `onRejected` is called as soon as that is known.
+ * Never rejects.
+ */
 function startLine(
-  { intake, lineBytesMax }: ImportDependencies,
+  { intake, events, lineBytesMax }: ImportDependencies,
+  exchange: Exchange,
   { name: createdBy }: Caller,
   line: Buffer,
-  onRejected: () => void,
-): StartedLine {
-  if (line.length > lineBytesMax)
-    return presentRefusedAlike(
-      "body-too-large",
-      `The row is longer than ${lineBytesMax} bytes, which no request may be.`,
-    );
+  onRejected: (refusal: Refusal) => void,
+): LineOutcome | Promise<LineOutcome | Refusal> {
+  if (line.length > lineBytesMax) {
+    const message = `The row is longer than ${lineBytesMax} bytes, which no request may be.`;
+    return presentRefused("body-too-large", { message });
+  }
   const plant = parseNewPlant(line);
   if (plant instanceof PlantRefusal) return presentRefused(plant.kind, plant);
-  const { promise: settled, resolve } = Promise.withResolvers<Outcome | Rejected>();
+  const { promise, resolve } = Promise.withResolvers<LineOutcome | Refusal>();
   const settle = (outcome: Outcome | Rejected): void => {
-    if (isRejection(outcome)) onRejected();
-    resolve(outcome);
+    const result = createResult(plant, outcome);
+    switch (result.kind) {
+      case "created":
+      case "replayed":
+        return resolve(result.kind);
+      case "refused":
+        return resolve(presentRefused(result.refusal.kind, result.refusal));
+      case "internal-error":
+        events.internalError(() => requestIdFields(exchange), result.reason);
+        return resolve(presentRefused(result.kind, { message: catalogue[result.kind].example }));
+      default: {
+        const refusal = new Refusal(result.kind);
+        onRejected(refusal);
+        resolve(refusal);
+      }
+    }
   };
   intake.create({ plant, createdBy, settle });
-  return { plant, settled };
-}
-
-/** A Refusal if the store accepted no plant at that moment. */
-async function outcomeOf(
-  { events }: ImportDependencies,
-  exchange: Exchange,
-  line: StartedLine,
-): Promise<LineOutcome | Refusal> {
-  if (typeof line === "string" || "error" in line) return line;
-  const result = createResult(line.plant, await line.settled);
-  switch (result.kind) {
-    case "created":
-    case "replayed":
-      return result.kind;
-    case "refused":
-      return presentRefused(result.refusal.kind, result.refusal);
-    case "internal-error":
-      events.internalError(() => requestIdFields(exchange), result.reason);
-      return presentRefusedAlike(result.kind, catalogue[result.kind].example);
-    default:
-      return new Refusal(result.kind);
-  }
-}
-
-function isRejection({ kind }: Outcome | Rejected): boolean {
-  return kind === "too-busy" || kind === "store-unavailable" || kind === "closing";
+  return promise;
 }
 
 function presentRefused(
   kind: ErrorKind,
-  { message, reason, position }: Omit<PlantRefusal, "kind">,
-): LineOutcome {
+  { message, reason = message, position }: Partial<PlantRefusal> & { readonly message: string },
+): RefusedLineJson {
   return { error: catalogue[kind].error, message, reason, position };
-}
-
-/** Every line that is refused with this error has the same message. */
-function presentRefusedAlike(kind: ErrorKind, message: string): LineOutcome {
-  return presentRefused(kind, { message, reason: message, position: undefined });
 }

@@ -7,7 +7,6 @@ import type { Handler } from "../http/route.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import type { ConfiguredBackups } from "../plants/plant-backups.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
-import type { SettingJson } from "./responses.ts";
 import type { IdentityProvider } from "./sign-in.ts";
 
 /** What the operator listener shows and manages. `operatorRoutes` passes the routes of each subject only what they use. */
@@ -20,7 +19,7 @@ export interface OperatorDependencies {
   /** Undefined if there is none. */
   readonly identityProvider: IdentityProvider | undefined;
   /** The value that each setting has, and where it is from. */
-  readonly effectiveSettings: readonly SettingJson[];
+  readonly effectiveSettings: readonly Setting[];
   /** Where clients send plants. Both listeners have the same certificate. */
   readonly publicListener: Pick<Listener, "url" | "certificateExpiresAtMs">;
   /** The limit of POST /plants, which imports share. */
@@ -39,4 +38,15 @@ export interface OperatedStore {
   readonly audit: AuditTrail;
   /** When the last backup was started; absent if the database has backups of its own. */
   readonly lastBackup?: () => Promise<{ readonly atMs: number } | undefined>;
+}
+
+/** A setting as `plant-store config` lists it. A secret has no value here. */
+interface Setting {
+  readonly name: string;
+  /** The heading under which `serve --help` has it, such as `Storage`. */
+  readonly group: string;
+  /** What it is for, in one phrase. */
+  readonly meaning: string;
+  readonly value: string;
+  readonly source: string;
 }

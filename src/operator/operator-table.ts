@@ -1,21 +1,21 @@
 import type { Caller } from "../access/gate.ts";
 import { json } from "../http/reply.ts";
 import { ActionRecorder } from "./action-recorder.ts";
-import { type JsonOf, row, uploadRow } from "./api-route.ts";
+import { type JsonOf, row } from "./api-route.ts";
 import { auditParameters, listAudit } from "./audit.ts";
-import { Backups, linkParameters } from "./backups.ts";
+import { backupHandlers, linkParameters } from "./backups.ts";
 import type { CallerTurns } from "./caller-turns.ts";
 import type { DownloadLinks } from "./download-links.ts";
-import { Exports, exportParameters } from "./exports.ts";
-import { countsParameters, Imports, importParameters } from "./imports.ts";
+import { exportHandlers, exportParameters } from "./exports.ts";
+import { countsParameters, importHandlers, importParameters } from "./imports.ts";
 import type { OperatorDependencies } from "./operator-dependencies.ts";
-import { Overview } from "./overview.ts";
+import { createOverview } from "./overview.ts";
 import type { Sent } from "./parameters.ts";
-import { countParameters, listParameters, Plants, plantParameters } from "./plants.ts";
+import { countParameters, listParameters, plantHandlers, plantParameters } from "./plants.ts";
 import { listRefusals, refusalParameters } from "./refusals.ts";
 import { listSenders } from "./senders.ts";
 import { presentCaller } from "./sign-in.ts";
-import { createParameters, revokeParameters, rotateParameters, Tokens } from "./tokens.ts";
+import { createParameters, revokeParameters, rotateParameters, tokenHandlers } from "./tokens.ts";
 
 /** The operator API, from which the console has the types of its calls. */
 export type OperatorTable = ReturnType<typeof operatorTable>;
@@ -54,12 +54,12 @@ export function operatorTable(
 
   // The subjects of the API.
   const actions = new ActionRecorder(audit);
-  const overview = new Overview({ store, readiness, events, startedAtMs });
-  const plants = new Plants(archive, actions);
-  const exports = new Exports(archive, actions, turns, links);
-  const imports = new Imports({ intake, archive, rateLimit, events, actions, lineBytesMax: bodyBytesMax });
-  const tokens = new Tokens(store.tokens, tokenUpkeep, actions);
-  const backups = new Backups(dependencies.backups, actions, links, events);
+  const overview = createOverview({ store, readiness, events, startedAtMs });
+  const plants = plantHandlers(archive, actions);
+  const exports = exportHandlers(archive, actions, turns, links);
+  const imports = importHandlers({ intake, archive, rateLimit, events, actions, lineBytesMax: bodyBytesMax });
+  const tokens = tokenHandlers(store.tokens, tokenUpkeep, actions);
+  const backups = backupHandlers(dependencies.backups, actions, links, events);
   const present = (caller: Caller) => json(presentCaller(caller, publicUrl, bodyBytesMax));
 
   return {
@@ -72,7 +72,7 @@ export function operatorTable(
 
     // How the service does.
     "GET /api/overview": row("operator:read", {}, "at once", async () =>
-      json(await overview.present(await archive.nowMs())),
+      json(await overview(await archive.nowMs())),
     ),
     "GET /api/senders": row("operator:read", {}, "at once", async () => {
       // Without its store, the service still knows whom it has heard.
@@ -90,7 +90,7 @@ export function operatorTable(
     "GET /api/plants/{id}": row("plants:read", plantParameters, "in turn", plants.show),
     "GET /api/export": row("plants:read", exportParameters, "at once", exports.send),
     "POST /api/exports": row("plants:read", exportParameters, "at once", exports.createLink),
-    "POST /api/imports": uploadRow("plants:create", importParameters, imports.importPart),
+    "POST /api/imports": row("plants:create", importParameters, "upload", imports.importPart),
     "POST /api/imports/finished": row("plants:create", countsParameters, "at once", imports.recordEnd),
 
     // Tokens, and what was done with them.

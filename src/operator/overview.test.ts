@@ -7,7 +7,7 @@ import type { Events } from "../telemetry/events.ts";
 import { RecentRefusals } from "../telemetry/recent-refusals.ts";
 import { minuteMs } from "../text/duration.ts";
 import type { OperatedStore } from "./operator-dependencies.ts";
-import { Overview } from "./overview.ts";
+import { createOverview } from "./overview.ts";
 
 const nowMs = 29_000_000 * minuteMs;
 const broken = () => Promise.reject(new StoreUnavailable("canceling statement due to statement timeout"));
@@ -21,7 +21,7 @@ function overviewOf(methods: Partial<PlantArchive>, state: ReadinessState = "rea
     createdPerBucket: async (_from: number, buckets: number) => [...Array(buckets - 1).fill(0), 1],
     ...methods,
   });
-  const overview = new Overview({
+  const overview = createOverview({
     store: fake<OperatedStore>({ engine: "sqlite", archive }),
     readiness: fake<Readiness>({ check: async () => state }),
     events: fake<Events>({
@@ -30,7 +30,7 @@ function overviewOf(methods: Partial<PlantArchive>, state: ReadinessState = "rea
     }),
     startedAtMs: nowMs,
   });
-  return { present: () => overview.present(nowMs), failures };
+  return { present: () => overview(nowMs), failures };
 }
 
 test("a service that is not ready is not on the overview either", async () => {

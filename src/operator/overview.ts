@@ -7,7 +7,6 @@ import type { Events } from "../telemetry/events.ts";
 import { hourMs, minuteMs } from "../text/duration.ts";
 import { isoTime } from "../text/time.ts";
 import type { OperatedStore } from "./operator-dependencies.ts";
-import type { CountsOverTimeJson, OverviewJson } from "./responses.ts";
 
 /** What the figures are read from. */
 interface OverviewSources {
@@ -25,29 +24,47 @@ const recountShare = 20;
 // A count that takes longer is for the next refresh.
 const countWaitMsMax = 150;
 
-/** What the console's first page shows. */
-export class Overview {
-  readonly #sources: OverviewSources;
-  readonly #minutes: RecentCounts;
-  readonly #hours: RecentCounts;
-  readonly #failing = new Set<string>();
+/**
+ * Returns what the console's first page shows. A figure that cannot be read at the moment is undefined. On PostgreSQL, which has
+ * sizes and backups of its own, those are.
+ */
+export function createOverview({ store, readiness, events, startedAtMs }: OverviewSources) {
+  const { archive } = store;
+  const minuteCounts = new RecentCounts(archive, minutes);
+  const hourCounts = new RecentCounts(archive, hours);
+  const failing = new Set<string>();
 
-  constructor(sources: OverviewSources) {
-    this.#sources = sources;
-    this.#minutes = new RecentCounts(sources, minutes);
-    this.#hours = new RecentCounts(sources, hours);
+  /** The figure; undefined if it cannot be read: then it is omitted, and the others are sent. */
+  async function figure<Value>(name: string, read: Promise<Value>): Promise<Value | undefined> {
+    try {
+      const value = await read;
+      failing.delete(name);
+      return value;
+    } catch (reason) {
+      if (!failing.has(name)) events.figureFailed(name, reason);
+      failing.add(name);
+      return undefined;
+    }
   }
 
-  async present(nowMs: number): Promise<OverviewJson> {
-    const { store, readiness, events, startedAtMs } = this.#sources;
-    const [total, ratePerSecond, diskUsage, lastBackupAt, state, perMinute, perHour] = await Promise.all([
-      this.#figure("total", store.archive.total().then(String)),
-      this.#figure("ratePerSecond", recentRate(store.archive, nowMs)),
-      this.#figure("diskUsage", store.archive.diskUsage()),
-      this.#figure("lastBackupAt", timeOfLastBackup(store)),
+  async function chart(counts: RecentCounts, nowMs: number) {
+    const counted = await counts.at(nowMs);
+    if (counted === undefined) return undefined;
+    const { fromMs, creates, stepMs } = counted;
+    // They are known since the start of the service only.
+    const refusals = events.refusals.counts(fromMs, creates.length, stepMs);
+    return { from: isoTime(fromMs), creates, refusals };
+  }
+
+  return async (nowMs: number) => {
+    const [total, ratePerSecond, disk, lastBackupAt, state, perMinute, perHour] = await Promise.all([
+      figure("total", archive.total().then(String)),
+      figure("ratePerSecond", recentRate(archive, nowMs)),
+      figure("diskUsage", archive.diskUsage()),
+      figure("lastBackupAt", timeOfLastBackup(store)),
       readiness.check(),
-      this.#figure("perMinute", this.#minutes.at(nowMs)),
-      this.#figure("perHour", this.#hours.at(nowMs)),
+      figure("perMinute", chart(minuteCounts, nowMs)),
+      figure("perHour", chart(hourCounts, nowMs)),
     ]);
     if (total === undefined && ratePerSecond === undefined)
       throw new Refusal("store-unavailable", "The store cannot be read right now.");
@@ -56,32 +73,21 @@ export class Overview {
       perMinute,
       perHour,
       ratePerSecond,
+      /** Those of the public listener. */
       refused: { inLastMinute: events.refusals.inLastMinute(Date.now()), sinceStart: events.refusals.total },
       store: {
         engine: store.engine,
+        /** As `/readyz` says. */
         ready: state === "ready",
-        bytes: diskUsage?.bytes,
-        walBytes: diskUsage?.walBytes,
-        diskFreeBytes: diskUsage?.diskFreeBytes,
+        bytes: disk?.bytes,
+        walBytes: disk?.walBytes,
+        diskFreeBytes: disk?.diskFreeBytes,
         lastBackupAt,
       },
       version: packageFile.version,
       startedAt: isoTime(startedAtMs),
     };
-  }
-
-  /** The figure; undefined if it cannot be read: then it is omitted, and the others are sent. */
-  async #figure<Value>(name: string, read: Promise<Value>): Promise<Value | undefined> {
-    try {
-      const value = await read;
-      this.#failing.delete(name);
-      return value;
-    } catch (reason) {
-      if (!this.#failing.has(name)) this.#sources.events.figureFailed(name, reason);
-      this.#failing.add(name);
-      return undefined;
-    }
-  }
+  };
 }
 
 /** When the last backup was started; null before the first, and undefined if the database has backups of its own. */
@@ -93,53 +99,51 @@ async function timeOfLastBackup(store: OperatedStore): Promise<string | null | u
 
 /** The mean of the last minute, because it stands beside the peak, which is the mean of a minute too. */
 async function recentRate(archive: PlantArchive, nowMs: number): Promise<number> {
-  const [recent = 0] = await archive.createdPerBucket(nowMs - minutes.stepMs, 1, minutes.stepMs);
-  return recent / (minutes.stepMs / 1000);
+  const [recent = 0] = await archive.createdPerBucket(nowMs - minuteMs, 1, minuteMs);
+  return recent / (minuteMs / 1000);
 }
 
-/** What happened in each of the last minutes or hours, counted in the background: nobody waits for a count of millions. */
+/** What was created in each of some consecutive minutes or hours. */
+interface Counts {
+  readonly fromMs: number;
+  readonly stepMs: number;
+  readonly creates: readonly number[];
+}
+
+/** The last minutes or hours, counted in the background: nobody waits for a count of millions. */
 class RecentCounts {
-  readonly #sources: OverviewSources;
+  readonly #archive: PlantArchive;
   readonly #span: typeof minutes;
-  /** The last count, unless it failed. */
-  #counted: { readonly fromMs: number; readonly creates: readonly number[] } | undefined;
-  /** Why the last count failed, if it did. */
-  #failure: { readonly reason: unknown } | undefined;
+  #last: PromiseSettledResult<Counts> | undefined;
   #counting: Promise<void> | undefined;
   #dueMs = Number.NEGATIVE_INFINITY;
 
-  constructor(sources: OverviewSources, span: typeof minutes) {
-    this.#sources = sources;
+  constructor(archive: PlantArchive, span: typeof minutes) {
+    this.#archive = archive;
     this.#span = span;
   }
 
   /** The last count; undefined while the first takes long. Rejects if the last one failed. */
-  async at(nowMs: number): Promise<CountsOverTimeJson | undefined> {
-    if (this.#counting === undefined && performance.now() >= this.#dueMs) this.#counting = this.#count(nowMs);
+  async at(nowMs: number): Promise<Counts | undefined> {
+    if (performance.now() >= this.#dueMs) this.#counting ??= this.#count(nowMs);
     if (this.#counting !== undefined) await waitAtMost(countWaitMsMax, this.#counting);
-    if (this.#failure !== undefined) throw this.#failure.reason;
-    if (this.#counted === undefined) return undefined;
-    const { fromMs, creates } = this.#counted;
-    const refusals = this.#sources.events.refusals.counts(fromMs, creates.length, this.#span.stepMs);
-    return { from: isoTime(fromMs), creates, refusals };
+    if (this.#last?.status === "rejected") throw this.#last.reason;
+    return this.#last?.value;
   }
 
   async #count(nowMs: number): Promise<void> {
-    const { stepMs, steps, recountAfterMs } = this.#span;
     const startedMs = performance.now();
+    // Why it fails is for whoever asks for the count: this one may end after nobody waits for it any more.
+    [this.#last] = await Promise.allSettled([this.#read(nowMs)]);
+    const endedMs = performance.now();
+    this.#dueMs = endedMs + Math.max(this.#span.recountAfterMs, (endedMs - startedMs) * recountShare);
+    this.#counting = undefined;
+  }
+
+  async #read(nowMs: number): Promise<Counts> {
+    const { stepMs, steps } = this.#span;
     // The current minute or hour is the last.
     const fromMs = (Math.floor(nowMs / stepMs) - steps + 1) * stepMs;
-    try {
-      const creates = await this.#sources.store.archive.createdPerBucket(fromMs, steps, stepMs);
-      this.#counted = { fromMs, creates };
-      this.#failure = undefined;
-    } catch (reason) {
-      // It is reported by whoever asks for the count: this one may end after nobody waits for it any more.
-      this.#counted = undefined;
-      this.#failure = { reason };
-    }
-    const tookMs = performance.now() - startedMs;
-    this.#dueMs = performance.now() + Math.max(recountAfterMs, tookMs * recountShare);
-    this.#counting = undefined;
+    return { fromMs, stepMs, creates: await this.#archive.createdPerBucket(fromMs, steps, stepMs) };
   }
 }

@@ -3,7 +3,7 @@ import { parseId } from "../files/plant-json.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { quoted, Refusal } from "../http/refusal.ts";
 import { parseMembers } from "../plants/json-body.ts";
-import { CursorProblem, type PlantFilter } from "../plants/plant-archive.ts";
+import { CursorProblem, type PlantFilter, StaleCursor } from "../plants/plant-archive.ts";
 import { Refusal as PlantRefusal } from "../plants/refusals.ts";
 import { InvalidValue, type Parser, parseTime, textUpTo } from "../text/parsers.ts";
 
@@ -75,14 +75,17 @@ export function required<Value>(parse: Parser<Value>): Field<Value, string> {
   return { read: (sent) => parse(requireText(sent)) };
 }
 
+/** The parameter in the path by its name, if there is one. */
+type InPath = Readonly<Record<string, string>>;
+
 /**
  * Reads the parameters of a query, and the one in the path.
  * @throws Refusal
  */
 export function readQuery<Accepted extends Parameters>(
-  query: URLSearchParams,
+  { query }: Exchange,
   accepted: Accepted,
-  inPath: Readonly<Record<string, string>> = {},
+  inPath: InPath,
 ): Values<Accepted> {
   for (const name of query.keys())
     if (query.getAll(name).length > 1)
@@ -97,7 +100,7 @@ export function readQuery<Accepted extends Parameters>(
 export async function readFields<Accepted extends Parameters>(
   exchange: Exchange,
   accepted: Accepted,
-  inPath: Readonly<Record<string, string>> = {},
+  inPath: InPath,
 ): Promise<Values<Accepted>> {
   const body = await exchange.receiveBody();
   const members = body.length === 0 ? new Map<string, unknown>() : parseMembers(body);
@@ -109,7 +112,7 @@ export async function readFields<Accepted extends Parameters>(
 function readValues<Accepted extends Parameters>(
   noun: "Parameter" | "Field",
   accepted: Accepted,
-  inPath: Readonly<Record<string, string>>,
+  inPath: InPath,
   sent: ReadonlyMap<string, unknown>,
 ): Values<Accepted> {
   const known = Object.keys(accepted).filter((name) => inPath[name] === undefined);
@@ -152,10 +155,11 @@ function quotedName(name: string): string {
 }
 
 /** Turns a problem with what was requested into the caller's error. */
-export async function orWrongParameter<Result>(work: Promise<Result>): Promise<Result> {
+export async function orRefusal<Result>(work: Promise<Result>): Promise<Result> {
   try {
     return await work;
   } catch (error) {
+    if (error instanceof StaleCursor) throw new Refusal("stale-cursor");
     if (error instanceof TokenProblem || error instanceof CursorProblem) throw wrongParameter(error.message);
     throw error;
   }

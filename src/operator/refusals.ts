@@ -5,7 +5,6 @@ import { shortened } from "../text/cut-text.ts";
 import { maskTokens } from "../text/mask-tokens.ts";
 import { countFrom } from "../text/parsers.ts";
 import { isoTime } from "../text/time.ts";
-import type { RefusalJson, RefusalsJson } from "./responses.ts";
 
 const messageCharactersMax = 300;
 // More than there can be: a few for each error.
@@ -17,18 +16,13 @@ const kindsByError = new Map(
 export const refusalParameters = { limit: countFrom(1, limitMax) };
 
 /** Who got which error last, and with which message. */
-export function listRefusals(
-  events: Events,
-  publicUrl: string,
-  startedAtMs: number,
-  limit = limitMax,
-): RefusalsJson {
+export function listRefusals(events: Events, publicUrl: string, startedAtMs: number, limit = limitMax) {
   const senders = events.refusedSenders.list().slice(0, limit);
   const refusals = senders.map((sender) => presentRefusal(sender, publicUrl));
   return { startedAt: isoTime(startedAtMs), sendersPerErrorMax, refusals };
 }
 
-export function presentRefusal(sender: RefusedSender, publicUrl: string): RefusalJson {
+export function presentRefusal(sender: RefusedSender, publicUrl: string) {
   const { error, listener, token, address, count, atMs, message, requestId } = sender;
   const kind = kindsByError.get(error) ?? "internal-error";
   return {

@@ -2,7 +2,6 @@ import { isLive, type Token } from "../access/token.ts";
 import type { Sender } from "../telemetry/senders.ts";
 import { minuteMs } from "../text/duration.ts";
 import { isoTime } from "../text/time.ts";
-import type { SenderJson } from "./responses.ts";
 
 interface Listed extends Sender {
   readonly lastUsedAtMs: number | undefined;
@@ -12,11 +11,7 @@ interface Listed extends Sender {
  * The senders that this node has heard of, and the live tokens that may send plants and have not since its start. Who sent last
  * is first, to the minute and then by name: those who keep sending keep their places.
  */
-export function listSenders(
-  heard: readonly Sender[],
-  tokens: readonly Token[],
-  nowMs: number,
-): readonly SenderJson[] {
+export function listSenders(heard: readonly Sender[], tokens: readonly Token[], nowMs: number) {
   const listed = new Map<string, Listed>();
   for (const sender of heard) listed.set(sender.name, { ...sender, lastUsedAtMs: undefined });
   const silent = tokens.filter(
@@ -42,7 +37,7 @@ function ageOf({ lastPlantAtMs, lastRefusalAtMs, lastUsedAtMs }: Listed, nowMs: 
   return Math.max(0, Math.floor((nowMs - atMs) / minuteMs));
 }
 
-function presentSender(sender: Listed): SenderJson {
+function presentSender(sender: Listed) {
   return {
     name: sender.name,
     lastPlantAt: isoTime(sender.lastPlantAtMs),

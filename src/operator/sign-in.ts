@@ -3,7 +3,6 @@ import type { OidcSettings } from "../access/jwt-verifier.ts";
 import type { ProviderKeys } from "../access/provider-keys.ts";
 import { scopes } from "../access/scopes.ts";
 import { isoTime } from "../text/time.ts";
-import type { CallerJson, ProviderSignInJson } from "./responses.ts";
 import { latestExpiryMs } from "./tokens.ts";
 
 /** The identity provider: how it is configured, and what it publishes. */
@@ -12,12 +11,16 @@ export interface IdentityProvider {
   readonly keys: ProviderKeys;
 }
 
-export function presentCaller(caller: Caller, publicUrl: string, bodyBytesMax: number): CallerJson {
+/** Who is signed in. `bodyBytesMax` is the limit of POST /plants. */
+export function presentCaller(caller: Caller, publicUrl: string, bodyBytesMax: number) {
   return {
     name: caller.name,
     scopes: caller.scopes,
+    /** Of a token in the store. */
     tokenId: caller.id,
+    /** Whether the token is a JWT of the identity provider: then it ends with the session there. */
     hasJwt: caller.hasJwt ?? false,
+    /** Of the tokens that it may create; undefined if one may never expire. */
     tokensExpireBy: isoTime(latestExpiryMs(caller)),
     publicUrl,
     bodyBytesMax,
@@ -25,7 +28,7 @@ export function presentCaller(caller: Caller, publicUrl: string, bodyBytesMax: n
 }
 
 /** What a browser needs for a sign-in at the identity provider; undefined if the console has no client there. */
-export function presentProvider(provider: IdentityProvider | undefined): ProviderSignInJson | undefined {
+export function presentProvider(provider: IdentityProvider | undefined) {
   if (provider?.settings.clientId === undefined) return undefined;
   const { issuer, audience, clientId } = provider.settings;
   // Undefined until the provider has been reached.

@@ -8,7 +8,7 @@ import type { TokenStore } from "../access/tokens.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
 import type { ActionRecorder } from "./action-recorder.ts";
-import { Tokens } from "./tokens.ts";
+import { tokenHandlers } from "./tokens.ts";
 
 const caller: Caller = { name: "operator", scopes: ["operator"], expiresAtMs: undefined };
 const secret = expect.stringMatching(/^pst_/);
@@ -39,7 +39,7 @@ test.each([
     const upkeep = fake<TokenUpkeep>({ reloadOrPollLater: async () => void reloads++ });
     const exchange = fake<Exchange>({ address: "127.0.0.1" });
     const actions = fake<ActionRecorder>({ count() {} });
-    const { body } = await new Tokens(tokens, upkeep, actions)[change]({ exchange, caller, values });
+    const { body } = await tokenHandlers(tokens, upkeep, actions)[change]({ exchange, caller, values });
     expect(changes).toBe(1);
     expect(reloads).toBe(1);
     expect(JSON.parse(String(body))).toMatchObject(expected);
