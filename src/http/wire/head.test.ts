@@ -44,6 +44,12 @@ describe("a request's head", () => {
     expect([...good, ...bad].filter(isAccepted)).toEqual(good);
   });
 
+  test("may have a hundred headers", () => {
+    const withHeaders = (count: number) => ["GET / HTTP/1.1", "Host: h", ...Array(count - 1).fill("A: b")];
+    expect(good(...withHeaders(100)).header("a")).toStartWith("b, b");
+    expect(parse(...withHeaders(101))).toMatchObject({ kind: "head-too-large" });
+  });
+
   test("may expect 100-continue, in any notation of a list, and nothing else", () => {
     const good = ["100-continue", "100-CONTINUE", "", "\t "];
     const bad = ["x", "100-continued", "100-continue;q=1", '"100-continue"', "100-continue 100-continue"];
