@@ -98,7 +98,7 @@ export async function openForReading(
     return PostgresStore.open(database, setting, "none");
   }
   const path = realDataFile(database);
-  const connection = openReadOnly(database, { warnOfLostWal });
+  const connection = openReadOnly(database, warnOfLostWal);
   const synced = syncedReads(path, () => {});
   return {
     archive: syncedArchive(new SqliteArchive(connection, path), synced),

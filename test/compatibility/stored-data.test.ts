@@ -1,5 +1,4 @@
 // This version opens what the last one before 2.0.0 wrote: 51f90761 made the files in test/fixtures/1.2.1. Never change them.
-import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { copyFileSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +7,6 @@ import {
   allMigrations as postgresMigrations,
 } from "../../src/storage/postgres/migrations/migrate.ts";
 import { Server } from "../../src/storage/postgres/server.ts";
-import { allMigrations, migrate as migrateFile } from "../../src/storage/sqlite/migrations/migrate.ts";
 import { operatorGet } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
 import { usePostgres } from "../support/postgres.ts";
@@ -132,16 +130,6 @@ test.each([
     expect(storedPlants(file)).toHaveLength(1035);
   },
 );
-
-test("a data file of 1.2.1 keeps its plants through a later migration", () => {
-  using folder = temporaryFolder();
-  const file = copyInto(folder.path, { name: "closed.db", endings: [""] });
-  {
-    using database = new Database(file, { readwrite: true, safeIntegers: true });
-    migrateFile(database, file, [...allMigrations, later]);
-  }
-  expectExtremesIn(storedPlants(file));
-});
 
 test("a start opens a PostgreSQL database of 1.2.1, which keeps its plants through a later migration", async () => {
   await using server = await usePostgres();

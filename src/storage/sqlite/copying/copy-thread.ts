@@ -11,7 +11,7 @@ import { comparePlants } from "./compare-plants.ts";
 import type { CopyCalls } from "./copy-calls.ts";
 
 /** Whoever asked has decided whether a file whose WAL was lost is accepted. */
-const open = (path: string) => openReadOnly(path, { older: true, warnOfLostWal: () => {} });
+const open = (path: string) => openReadOnly(path, () => {});
 
 const calls: CopyCalls = {
   copy(from, to, isComplete) {

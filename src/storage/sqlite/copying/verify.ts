@@ -101,7 +101,7 @@ export async function compareWith(
  */
 function trySchema(path: string, problems: string[]): number | undefined {
   try {
-    using database = openReadOnly(path, { older: true });
+    using database = openReadOnly(path);
     return schemaNumber(database);
   } catch (error) {
     if (!(error instanceof Problem)) throw error;

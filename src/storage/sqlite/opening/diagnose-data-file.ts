@@ -33,7 +33,7 @@ export function diagnoseDataFile(named: string): DataFileDiagnosis | undefined {
     refuseGoneStore(path);
     return undefined;
   }
-  using database = openReadOnly(path, { older: true });
+  using database = openReadOnly(path);
   try {
     readNewestRows(database);
   } catch (error) {

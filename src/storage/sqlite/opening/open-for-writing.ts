@@ -25,7 +25,7 @@ import { closeOnErrorUnlessSyncFailed, recordSyncFailure } from "../data-file/le
 import { refuseMountPoint } from "../data-file/mount-point.ts";
 import { closeStore, markInUse, readUse, writeUse } from "../data-file/store-use.ts";
 import { lockForWriting, tryLockForWriting, type WriterLock } from "../data-file/writer-lock.ts";
-import { migrate, readCheckedVersion, refuseForeignFile, refuseUnmigrated } from "../migrations/migrate.ts";
+import { createSchema, hasSchema, newFileProblem } from "../migrations/migrate.ts";
 import { readNewestRows, refuseShort } from "./newest-rows.ts";
 import { recover } from "./recovery.ts";
 
@@ -44,10 +44,8 @@ export interface OpenDataFile extends Disposable {
 }
 
 interface OpenOptions {
-  /** Whether a missing file is created. */
+  /** Whether a missing file is created, and a new one gets its tables. */
   readonly mayCreate: boolean;
-  /** Whether an older file is migrated, which only its one writer may do. A new one always gets its schema. */
-  readonly mayMigrate: boolean;
   /** Whether plants will be written, so that the data file must say that it is in use. */
   readonly writesPlants: boolean;
 }
@@ -63,15 +61,15 @@ const sqliteMin = "3.51.3";
  */
 export function openForWriting(named: string, events: StoreEvents = {}): OpenDataFile {
   refuseOldSqlite();
-  return open(named, lockForWriting, { mayCreate: true, mayMigrate: true, writesPlants: true }, events);
+  return open(named, lockForWriting, { mayCreate: true, writesPlants: true }, events);
 }
 
 /**
- * Opens the data file for a command that may run alongside the service. It writes no plants, and migrates nothing. If no service
+ * Opens the data file for a command that may run alongside the service. It writes no plants. If no service
  * runs, the command is the one writer, and does what a start does.
  */
 export function openBeside(named: string, { mayCreate }: { readonly mayCreate: boolean }): OpenDataFile {
-  return open(named, tryLockForWriting, { mayCreate, mayMigrate: false, writesPlants: false }, {});
+  return open(named, tryLockForWriting, { mayCreate, writesPlants: false }, {});
 }
 
 function refuseOldSqlite(): void {
@@ -104,7 +102,7 @@ function open(
   else refuseMarked(path, readMarker(path));
   // 5. The WAL, and the schema.
   const database = connectOrCreate(path, lock !== undefined && mayCreate);
-  closeOnErrorUnlessSyncFailed(database, path, () => prepareSchema(database, path, options));
+  closeOnErrorUnlessSyncFailed(database, path, () => prepareSchema(database, path, mayCreate));
   // 6. The length of the file, and what was written last: an obviously damaged file is refused.
   if (lock !== undefined) refuseMalformed(database, path);
   closeOnErrorUnlessSyncFailed(database, path, () => {
@@ -180,15 +178,13 @@ function connectOrCreate(path: string, mayCreate: boolean): Database {
   }
 }
 
-/** Checks the schema before anything changes in a file that may be refused, and migrates it if that is allowed. */
-function prepareSchema(database: Database, path: string, { mayCreate, mayMigrate }: OpenOptions): void {
-  refuseForeignFile(database, path);
-  const version = readCheckedVersion(database, path);
-  const willMigrate = mayMigrate || (mayCreate && version === 0);
-  if (!willMigrate) refuseUnmigrated(version, path);
+/** Checks the schema before anything changes in a file that may be refused, and creates that of a new one. */
+function prepareSchema(database: Database, path: string, mayCreate: boolean): void {
+  const isNew = !hasSchema(database, path);
+  if (isNew && !mayCreate) throw newFileProblem(path);
   setDurable(database);
   turnOnWal(database, path);
-  if (willMigrate) migrate(database, path);
+  if (isNew) createSchema(database, path);
 }
 
 /**

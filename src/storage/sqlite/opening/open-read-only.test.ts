@@ -64,7 +64,7 @@ describe("a data file in use without its WAL", () => {
     const path = put("crashed");
     expect(() => openReadOnly(path)).toThrow(LostWal);
     const warned: LostWal[] = [];
-    openReadOnly(path, { warnOfLostWal: (problem) => warned.push(problem) }).close();
+    openReadOnly(path, (problem) => warned.push(problem)).close();
     expect(warned).toHaveLength(1);
     expect(warned[0]?.sentence).toContain("it lacks the plants that were only there");
   });
@@ -98,7 +98,7 @@ test("a damaged WAL is accepted by nobody, and keeps no writer out afterwards", 
   wal[1000] = (wal[1000] ?? 0) ^ 1;
   writeFileSync(`${path}-wal`, wal);
   writeFileSync(`${path}.lock`, "");
-  expect(() => openReadOnly(path, { warnOfLostWal: () => {} })).toThrow(/-wal is damaged at frame \d+/);
+  expect(() => openReadOnly(path, () => {})).toThrow(/-wal is damaged at frame \d+/);
   lockForWriting(path)[Symbol.dispose]();
 });
 

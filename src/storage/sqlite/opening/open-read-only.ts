@@ -24,22 +24,16 @@ import { fileSize } from "../data-file/durable-files.ts";
 import { readMarker, refuseMarked } from "../data-file/failure-marker.ts";
 import { openUnmoved } from "../data-file/inode.ts";
 import { hasWriter, lockAgainstWriters } from "../data-file/writer-lock.ts";
-import { readCheckedVersion, refuseForeignFile, refuseUnmigrated } from "../migrations/migrate.ts";
+import { hasSchema, newFileProblem } from "../migrations/migrate.ts";
 import { inspectDataFile, refuseByTable } from "./data-file-table.ts";
 import { refuseShort } from "./newest-rows.ts";
 
-export interface ReadOptions {
-  /** Whether a file is accepted that an older version wrote. */
-  readonly older?: boolean;
-  /** Called for a file whose WAL was lost, which is then read without it. Without this function it is refused. */
-  readonly warnOfLostWal?: ((problem: LostWal) => void) | undefined;
-}
-
 /**
- * Opens a data file to read it, and never migrates it.
+ * Opens a data file to read it. `warnOfLostWal` is called for one whose WAL was lost, which is then read without it; without this
+ * function it is refused.
  * @throws Problem
  */
-export function openReadOnly(named: string, { older = false, warnOfLostWal }: ReadOptions = {}): Database {
+export function openReadOnly(named: string, warnOfLostWal?: (problem: LostWal) => void): Database {
   const path = realDataFile(named);
   refuseUnreadableDatabase(path);
   refuseFolder(path);
@@ -51,7 +45,7 @@ export function openReadOnly(named: string, { older = false, warnOfLostWal }: Re
     warnOfLostWal(refusal);
   }
   refuseMissingFile(path);
-  return checked(path, () => connectReadOnly(path), older);
+  return checked(path, () => connectReadOnly(path));
 }
 
 /**
@@ -59,15 +53,15 @@ export function openReadOnly(named: string, { older = false, warnOfLostWal }: Re
  * @throws Problem
  */
 export function openWithoutWal(path: string): Database {
-  return checked(path, () => startReading(new ImmutableDatabase(path)), true);
+  return checked(path, () => startReading(new ImmutableDatabase(path)));
 }
 
 /**
- * Opens a data file, of an older version too, only to check it as `openReadOnly` does.
+ * Opens a data file only to check it as `openReadOnly` does.
  * @throws Problem it is not a data file, or cannot be read.
  */
-export function refuseUnusable(path: string, options: Pick<ReadOptions, "warnOfLostWal"> = {}): void {
-  openReadOnly(path, { older: true, ...options }).close();
+export function refuseUnusable(path: string): void {
+  openReadOnly(path).close();
 }
 
 /** Why the table refuses the files; undefined if it does not, or a process writes to them. */
@@ -84,12 +78,11 @@ function whyRefused(path: string): Problem | undefined {
   }
 }
 
-function checked(path: string, connect: () => Database, older: boolean): Database {
+function checked(path: string, connect: () => Database): Database {
   try {
     const database = connect();
     return closeOnError(database, () => {
-      refuseForeignFile(database, path);
-      refuseUnmigrated(readCheckedVersion(database, path), path, { older });
+      if (!hasSchema(database, path)) throw newFileProblem(path);
       refuseShort(database, path);
     });
   } catch (error) {

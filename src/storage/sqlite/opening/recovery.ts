@@ -24,7 +24,7 @@ import { lastBackupFile } from "../data-file/last-backup.ts";
 import { recordSyncFailure, type SyncFailure } from "../data-file/left-open.ts";
 import { checkpointAndMarkClosed } from "../data-file/store-use.ts";
 import { inspectWal } from "../data-file/wal-file.ts";
-import { readCheckedVersion, refuseForeignFile } from "../migrations/migrate.ts";
+import { hasSchema } from "../migrations/migrate.ts";
 import { copyInto, findDamage } from "./copy-into.ts";
 import { type DataFileState, inspectDataFile, refuseByTable } from "./data-file-table.ts";
 import { folderForOld, moveWalInto, removeSecondName, replaceBy, replacementFile } from "./swap.ts";
@@ -197,9 +197,7 @@ function underWriteLock(
 /** Begins a transaction, and refuses a file that is not ours before its WAL is checkpointed. */
 function tryBeginOnOwnFile(database: Database, path: string, lockingMode: LockingMode): boolean {
   if (!tryBegin(database, lockingMode)) return false;
-  refuseForeignFile(database, path);
-  // Any version will do: a start migrates the file afterwards.
-  readCheckedVersion(database, path);
+  hasSchema(database, path);
   return true;
 }
 
