@@ -1,10 +1,10 @@
 // The tokens of all nodes. A change and its entry in the audit trail are one transaction. Of two processes that change tokens at
 // the same time, the second waits for the first, and then reads what it stored.
 import type { AuditEntry } from "../../access/audit.ts";
-import { isLive, type Token } from "../../access/token.ts";
-import type { TokenStore, TokenUse } from "../../access/tokens.ts";
+import type { Token } from "../../access/token.ts";
+import type { TokenUse } from "../../access/tokens.ts";
 import { int64Max } from "../../plants/int64.ts";
-import { nameInUseProblem, notLiveProblem, tokenColumns, tokenFrom, tokenValues } from "../token-rows.ts";
+import { StoredTokens, type TokenChange, tokenColumns, tokenFrom, tokenValues } from "../token-rows.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
 import { entryValues, insertEntry, type PostgresAudit } from "./postgres-audit.ts";
 
@@ -47,52 +47,19 @@ const updateLastUses = {
           WHERE tokens.digest = used.digest AND coalesce(tokens.last_used_at_ms, 0) < used.at_ms`,
 };
 
-/** What one transaction changes, if `isAllowed` says so of the tokens that are stored. */
-interface TokenChange {
-  readonly added?: Token;
-  readonly ended?: readonly Token[];
-  readonly isAllowed?: (stored: readonly Token[]) => boolean;
-}
-
 /** Tokens in PostgreSQL, the same for every node. */
-export class PostgresTokens implements TokenStore {
+export class PostgresTokens extends StoredTokens {
   readonly #pool: ConnectionPool;
   readonly #audit: PostgresAudit;
 
   constructor(pool: ConnectionPool, audit: PostgresAudit) {
+    super();
     this.#pool = pool;
     this.#audit = audit;
   }
 
   async all(): Promise<Token[]> {
     return (await this.#pool.query(selectTokens)).map(tokenFrom);
-  }
-
-  async add(token: Token, entry: AuditEntry): Promise<void> {
-    const isAllowed = (stored: readonly Token[]) =>
-      !stored.some((other) => other.name === token.name && isLive(other, token.createdAtMs));
-    if (!(await this.#store({ added: token, isAllowed }, entry))) throw nameInUseProblem(token);
-  }
-
-  async addReplacement(token: Token, entry: AuditEntry, replaced: readonly Token[]): Promise<void> {
-    const isAllowed = (stored: readonly Token[]) => {
-      const live = stored.filter((other) => isLive(other, token.createdAtMs)).map(({ digest }) => digest);
-      return replaced.every(({ digest }) => live.includes(digest));
-    };
-    const isStored = await this.#store({ added: token, ended: replaced, isAllowed }, entry);
-    if (!isStored) throw notLiveProblem(token);
-  }
-
-  async addCopy(token: Token, entry: AuditEntry): Promise<void> {
-    await this.#store({ added: token }, entry);
-  }
-
-  async addFirst(token: Token, entry: AuditEntry): Promise<void> {
-    await this.#store({ added: token, isAllowed: (stored) => stored.length === 0 }, entry);
-  }
-
-  async change(tokens: readonly Token[], entry: AuditEntry): Promise<void> {
-    await this.#store({ ended: tokens }, entry);
   }
 
   async recordUses(uses: readonly TokenUse[]): Promise<void> {
@@ -105,8 +72,7 @@ export class PostgresTokens implements TokenStore {
     return JSON.stringify(await this.#pool.query(selectSums));
   }
 
-  /** Stores the change and its entry in one transaction, or returns that it is not allowed. */
-  async #store({ added, ended = [], isAllowed }: TokenChange, entry: AuditEntry): Promise<boolean> {
+  protected async store({ added, ended = [], isAllowed }: TokenChange, entry: AuditEntry): Promise<boolean> {
     const values = entryValues(entry);
     const isStored = await this.#pool.transaction(async (run) => {
       await run(lockTokens);
