@@ -131,10 +131,13 @@ export class DigestReader {
     return { plants, digest: hash.digest("hex") };
   }
 
-  /** The first block from `block` on that has a plant; undefined if there is none. */
-  nextBlock(block: number): number | undefined {
-    const row = this.#next.get(rangeOf(block).low);
-    return row === null ? undefined : blockOf(Number(row.seq));
+  /** The blocks that have a plant, in order. Only another program leaves one without any. */
+  *blocks(): Generator<number, void, void> {
+    for (let row = this.#next.get(1); row !== null; ) {
+      const block = blockOf(Number(row.seq));
+      yield block;
+      row = this.#next.get(rangeOf(block).high + 1);
+    }
   }
 }
 

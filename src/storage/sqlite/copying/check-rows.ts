@@ -2,7 +2,7 @@
 import type { Database, Statement } from "bun:sqlite";
 import { isUtf8 } from "node:buffer";
 import { type BlockDigest, DigestReader, storedDigests } from "../blocks/block-digests.ts";
-import { describeBlocks, describeEachBlock, lastSeq, rangeOf, type SeqRange } from "../blocks/blocks.ts";
+import { describeBlocks, lastSeq, rangeOf, type SeqRange } from "../blocks/blocks.ts";
 import { isDamage } from "../data-file/data-file-problem.ts";
 import { problemsMax } from "../opening/copy-into.ts";
 import { type Progress, setProgress } from "./progress.ts";
@@ -29,16 +29,6 @@ interface UncheckedRow {
   created_by: unknown;
 }
 
-/** What each block is checked with. */
-interface BlockReader {
-  /** The `seq` of the last plant when the check began. */
-  readonly last: number;
-  /** The digests that were stored with the blocks, by block. */
-  readonly stored: ReadonlyMap<number, string>;
-  readonly rows: Statement<UncheckedRow, [number, number]>;
-  readonly digests: DigestReader;
-}
-
 /** Checks every row, and the digest of every block. Damage is returned, never thrown. */
 export function checkRows(database: Database, progress: Progress): CheckedRows {
   const check = new RowCheck(database, progress);
@@ -49,6 +39,8 @@ export function checkRows(database: Database, progress: Progress): CheckedRows {
 class RowCheck {
   readonly #database: Database;
   readonly #progress: Progress;
+  readonly #rows: Statement<UncheckedRow, [number, number]>;
+  readonly #digests: DigestReader;
   /** The first few problems. */
   readonly #problems: string[] = [];
   /** The digests of full blocks, computed from their rows. */
@@ -62,12 +54,16 @@ class RowCheck {
   constructor(database: Database, progress: Progress) {
     this.#database = database;
     this.#progress = progress;
+    this.#rows = database.query(
+      `SELECT seq, id, CAST(name AS BLOB) AS name, CAST(tag AS BLOB) AS tag, created_at_ms, created_by
+         FROM plants WHERE seq BETWEEN ? AND ? ORDER BY seq`,
+    );
+    this.#digests = new DigestReader(database);
   }
 
   run(): void {
     try {
       this.#checkBlocks();
-      this.#checkBeforeFirst();
     } catch (error) {
       // Damage outside the rows of one block, such as in the table of digests.
       this.#problems.push(damageOfRows(error));
@@ -86,44 +82,32 @@ class RowCheck {
   }
 
   #checkBlocks(): void {
-    const reader = this.#openReader();
-    const { last, stored, digests } = reader;
-    const withoutPlants = new Set(stored.keys());
-    let previous = -1;
-    for (let block = digests.nextBlock(0); block !== undefined; block = digests.nextBlock(block + 1)) {
-      if (block > previous + 1) this.#report(`${describeBlocks(previous + 1, block - 1)}: no plant is left`);
-      previous = block;
-      this.#checkBlock(block, reader);
-      withoutPlants.delete(block);
-      setProgress(this.#progress, Math.min(rangeOf(block).high, last), last);
-    }
-    for (const blocks of describeEachBlock([...withoutPlants]))
-      this.#report(`${blocks}: there is a digest, but no plant`);
-  }
-
-  /** What each block is checked with. */
-  #openReader(): BlockReader {
     const database = this.#database;
     // Both are read in one snapshot, since a service may be storing plants and filling blocks.
     const { last, stored } = database.transaction(() => {
       return { last: lastSeq(database), stored: storedDigests(database) };
     })();
-    const rows = database.query<UncheckedRow, [number, number]>(
-      `SELECT seq, id, CAST(name AS BLOB) AS name, CAST(tag AS BLOB) AS tag, created_at_ms, created_by
-         FROM plants WHERE seq BETWEEN ? AND ? ORDER BY seq`,
-    );
-    return { last, stored, rows, digests: new DigestReader(database) };
+    let next = 0;
+    for (const block of this.#digests.blocks()) {
+      if (block > next) this.#report(`${describeBlocks(next, block - 1)}: no plant is left`);
+      this.#checkBlock(block, last, stored.get(block));
+      setProgress(this.#progress, Math.min(rangeOf(block).high, last), last);
+      next = block + 1;
+    }
+    const lastDigest = [...stored.keys()].at(-1) ?? -1;
+    if (lastDigest >= next)
+      this.#report(`${describeBlocks(next, lastDigest)}: there is a digest, but no plant`);
   }
 
   /** A block that cannot be read is reported, so that the others are still checked. */
-  #checkBlock(block: number, { last, stored, rows, digests }: BlockReader): void {
+  #checkBlock(block: number, last: number, stored: string | undefined): void {
     const { low, high } = rangeOf(block);
     const expected = { low, high: Math.min(high, last) };
     try {
       // The rows come first: what is wrong with one says more than a digest that differs, and not every block has a digest.
-      this.#checkForm(rows.all(low, high), expected);
-      if (high <= last) this.#checkDigest(digests, block, stored.get(block));
-      else if (stored.has(block)) this.#differing.push(block);
+      this.#checkForm(this.#rows.all(low, high), expected);
+      if (high <= last) this.#checkDigest(block, stored);
+      else if (stored !== undefined) this.#differing.push(block);
     } catch (error) {
       this.#isReadable = false;
       this.#report(`the plants ${low} to ${expected.high} cannot be read: ${damageOfRows(error)}`);
@@ -138,19 +122,11 @@ class RowCheck {
       for (const problem of problemsOf(row)) this.#report(`the plant with the id ${row.id}: ${problem}`);
   }
 
-  #checkDigest(digests: DigestReader, block: number, stored: string | undefined): void {
-    const { plants, digest } = digests.read(rangeOf(block));
+  #checkDigest(block: number, stored: string | undefined): void {
+    const { plants, digest } = this.#digests.read(rangeOf(block));
     this.#blocks.push({ block, digest });
     if (stored === digest) this.#matched += plants;
     else if (stored !== undefined) this.#differing.push(block);
-  }
-
-  /** The service counts from 1, and never reads what another program has put before. */
-  #checkBeforeFirst(): void {
-    const row = this.#database
-      .query<{ plants: bigint }, []>("SELECT count(*) AS plants FROM plants WHERE seq < 1")
-      .get();
-    if (row !== null && row.plants > 0n) this.#report(`${row.plants} plants are before the first one, seq 1`);
   }
 
   #report(problem: string): void {

@@ -6,7 +6,7 @@ import { type Progress, setProgress } from "./progress.ts";
 
 /** What two stores have in common, computed from their rows. */
 export interface Comparison {
-  /** The plants of both up to the last one of the shorter store. */
+  /** The plants of the first store, up to the last one of the shorter store. */
   readonly comparedPlants: number;
   /** The blocks that differ, in order. */
   readonly differingBlocks: readonly number[];
@@ -14,55 +14,23 @@ export interface Comparison {
   readonly lackingPlants: number;
 }
 
-/** Either store may be in use: plants are only added. */
+/** Either store may be in use: plants are only added, so each is read up to what was its last one at the beginning. */
 export function comparePlants(database: Database, other: Database, progress: Progress): Comparison {
-  const store = comparedStore(database);
-  const against = comparedStore(other);
-  const blocks: ComparedBlock[] = [];
-  for (const block of blocksOf(store, against)) {
-    setProgress(progress, rangeOf(block).low - 1, store.last);
-    blocks.push(compareBlock(block, store, against));
+  const digests = new DigestReader(database);
+  const otherDigests = new DigestReader(other);
+  const last = lastSeq(database);
+  const otherLast = lastSeq(other);
+  const differingBlocks: number[] = [];
+  let comparedPlants = 0;
+  for (const block of digests.blocks()) {
+    const { low, high } = rangeOf(block);
+    // The last block of the shorter store is compared up to its end there.
+    const shared = { low, high: Math.min(high, last, otherLast) };
+    if (shared.low > shared.high) break;
+    setProgress(progress, low - 1, last);
+    const { plants, digest } = digests.read(shared);
+    comparedPlants += plants;
+    if (digest !== otherDigests.read(shared).digest) differingBlocks.push(block);
   }
-  return {
-    comparedPlants: blocks.reduce((sum, { sharedPlants }) => sum + sharedPlants, 0),
-    differingBlocks: blocks.filter(({ differs }) => differs).map(({ block }) => block),
-    lackingPlants: Math.max(0, store.last - against.last),
-  };
-}
-
-/** One of the two stores, up to the plant that was its last one when the comparison began. */
-interface ComparedStore {
-  readonly digests: DigestReader;
-  readonly last: number;
-}
-
-function comparedStore(database: Database): ComparedStore {
-  return { digests: new DigestReader(database), last: lastSeq(database) };
-}
-
-interface ComparedBlock {
-  readonly block: number;
-  /** How many plants of the first store are in the part of the block that both have. */
-  readonly sharedPlants: number;
-  /** Whether the stores differ in that part. */
-  readonly differs: boolean;
-}
-
-/** The blocks up to the last plant of the first store, in order, including those that have plants in the other store only. */
-function* blocksOf(store: ComparedStore, other: ComparedStore): Generator<number, void, void> {
-  const nextBlock = (from: number): number =>
-    Math.min(
-      store.digests.nextBlock(from) ?? Number.POSITIVE_INFINITY,
-      other.digests.nextBlock(from) ?? Number.POSITIVE_INFINITY,
-    );
-  for (let block = nextBlock(0); rangeOf(block).low <= store.last; block = nextBlock(block + 1)) yield block;
-}
-
-function compareBlock(block: number, store: ComparedStore, other: ComparedStore): ComparedBlock {
-  const { low, high } = rangeOf(block);
-  // The last block of the shorter store is compared up to its end there.
-  const shared = { low, high: Math.min(high, store.last, other.last) };
-  if (shared.low > shared.high) return { block, sharedPlants: 0, differs: false };
-  const { plants, digest } = store.digests.read(shared);
-  return { block, sharedPlants: plants, differs: digest !== other.digests.read(shared).digest };
+  return { comparedPlants, differingBlocks, lackingPlants: Math.max(0, last - otherLast) };
 }
