@@ -2,7 +2,7 @@ import { isDatabaseUrl, parseDatabase, withoutPassword } from "../config/databas
 import { readStoreConfig } from "../config/read-config.ts";
 import { secrets, settings } from "../config/settings.ts";
 import { parseId } from "../files/plant-json.ts";
-import type { PlantArchive } from "../plants/plant-archive.ts";
+import { type PlantArchive, pagesOf } from "../plants/plant-archive.ts";
 import { type CopyCounts, copyStore, newCopyCounts } from "../storage/copy-store.ts";
 import { createStore, openForReading, openStore } from "../storage/open-store.ts";
 import { refuseMissingFile } from "../storage/sqlite/data-file/data-file-path.ts";
@@ -12,7 +12,6 @@ import { formatCount, formatPlural } from "../text/counts.ts";
 import { command, flag, jsonFlag, repeatedFlag, required } from "./command.ts";
 import { notingNewFile } from "./openings.ts";
 import { resumes, withSteps } from "./progress.ts";
-import type { Terminal } from "./terminal.ts";
 
 export const copy = command({
   usage: "copy --from DATABASE --to DATABASE",
@@ -48,7 +47,8 @@ export const copy = command({
       await refuseUnknownIds(source.archive, without);
       const open = without.size > 0 ? createStore : openStore;
       await using target = await notingNewFile(to, terminal, () => open(configFor(to)));
-      const hadPlants = await hasPlants(target.archive);
+      const first = await pagesOf(target.archive, {}, 1).next();
+      const hadPlants = !first.done && first.value.plants.length > 0;
 
       // A plant that the target refuses does not end the copy.
       const onFailed = (id: bigint, reason: string) =>
@@ -58,8 +58,10 @@ export const copy = command({
     });
 
     const isIdentical = counts.problems.length === 0 && counts.failed === 0;
+    const print = isIdentical ? terminal.note : terminal.err;
+    const sum = `${summary(counts)}, ${isIdentical ? "all identical" : "not all identical"}.`;
     if (json) terminal.printJson(counts);
-    else printCounts(terminal, counts, isIdentical);
+    else print(`${[sum, ...counts.problems].join("\n")}\n`);
     if (mayHaveFollowers && counts.created > 0)
       terminal.note("Followers of the target that are past the times of these plants do not get them.\n");
     return isIdentical ? 0 : 1;
@@ -70,23 +72,6 @@ export const copy = command({
 async function refuseUnknownIds(archive: PlantArchive, ids: ReadonlySet<bigint>): Promise<void> {
   const found = new Set((await archive.findAll([...ids])).map(({ id }) => id));
   for (const id of ids) if (!found.has(id)) throw new Problem(`No plant has the id ${id}. Check --without.`);
-}
-
-async function hasPlants(archive: PlantArchive): Promise<boolean> {
-  const { plants } = await archive.page({
-    filter: {},
-    order: "oldest-first",
-    cursor: undefined,
-    limit: 1,
-    searchMsMax: 0,
-  });
-  return plants.length > 0;
-}
-
-function printCounts(terminal: Terminal, counts: CopyCounts, isIdentical: boolean): void {
-  const print = isIdentical ? terminal.note : terminal.err;
-  print(`${summary(counts)}, ${isIdentical ? "all identical" : "not all identical"}.\n`);
-  for (const problem of counts.problems) terminal.err(`${problem}\n`);
 }
 
 function summary({ created, replayed, conflicts, failed, tokens, compared }: CopyCounts): string {

@@ -14,6 +14,7 @@ import { dirname, join } from "node:path";
 import { localUser } from "../access/local-user.ts";
 import { isDatabaseUrl, withoutPassword } from "../config/database.ts";
 import { readServiceConfig, type StoreConfig } from "../config/read-config.ts";
+import { settings } from "../config/settings.ts";
 import { formatAddress, listenProblem, whyNotBound } from "../http/listen-address.ts";
 import { certificateState, readTlsFiles, renewalDays } from "../http/tls-files.ts";
 import { configuredBackups, refuseGoneStore } from "../storage/open-store.ts";
@@ -31,7 +32,6 @@ import { escapeInvisible, formatColumns, type Terminal } from "./terminal.ts";
 
 /** What a check found. A check that throws has failed, for the reason in the message. */
 interface Facts {
-  /** Begins with what it looked at. */
   readonly facts: string;
   /** What to do about what an operator may have chosen, or only the operator can know. */
   readonly advice?: string | false | undefined;
@@ -41,14 +41,16 @@ interface Finding {
   readonly check: string;
   /** `fail` is what keeps the service from storing plants. */
   readonly outcome: "ok" | "warn" | "fail";
+  /** Names what the check looked at. */
   readonly message: string;
   readonly advice: string | null;
 }
 
 type Check = readonly [
   name: string,
-  /** Undefined if this configuration has nothing to look at. */
-  run: (config: StoreConfig) => Facts | undefined | Promise<Facts | undefined>,
+  /** What it looks at; undefined if this configuration has no such thing. */
+  subject: (config: StoreConfig) => string | undefined,
+  run: (config: StoreConfig, subject: string) => Facts | Promise<Facts>,
   /** What to do if it fails. */
   remedy: string,
 ];
@@ -57,30 +59,34 @@ type Check = readonly [
 const checks: readonly Check[] = [
   [
     "folder",
+    folderOf,
     checkFolder,
     "Make the service's user its owner, free space, or name another folder with --database.",
   ],
   [
     "fsync",
-    ({ database }) =>
-      isDatabaseUrl(database) ? undefined : judgeFsync(nearestFolder(database).path, timeFsyncs(database)),
+    folderOf,
+    (_, folder) => judgeFsync(timeFsyncs(folder)),
     "Plants cannot be stored there. Free space, fix the permissions, or name another folder.",
   ],
-  ["data file", checkDataFile, 'See "Crashes" in docs/operating.md.'],
-  ["backup folder", checkBackupFolder, "Check --backup-folder."],
-  ["database", checkPostgres, "Check the server, the URL, the password, pg_hba.conf and the role."],
+  ["data file", dataFileOf, checkDataFile, 'See "Crashes" in docs/operating.md.'],
   [
-    "public listener",
-    (config) => checkListener("public", config.listen, config),
-    "Free the address, or choose another with --listen.",
+    "backup folder",
+    (config) => configuredBackups(config).folder?.folderPath,
+    checkBackupFolder,
+    "Check --backup-folder.",
   ],
   [
-    "operator listener",
-    (config) => checkListener("operator", config.operatorListen, config),
-    "Free the address, or choose another with --operator-listen.",
+    "database",
+    ({ database }) => (isDatabaseUrl(database) ? withoutPassword(database) : undefined),
+    checkPostgres,
+    "Check the server, the URL, the password, pg_hba.conf and the role.",
   ],
+  listenerCheck("public", "listen"),
+  listenerCheck("operator", "operatorListen"),
   [
     "certificate",
+    ({ tls }) => tls?.cert,
     checkCertificate,
     "Renew it, or check --tls-cert and --tls-key. A running service reads them when it is restarted.",
   ],
@@ -146,39 +152,53 @@ function formatFindings(findings: readonly Finding[], { outIsTerminal, outColumn
 }
 
 /** What a check found; nothing if it does not apply. One check that fails does not end the others. */
-async function findingsOf([check, run, remedy]: Check, config: StoreConfig): Promise<Finding[]> {
+async function findingsOf([check, subjectOf, run, remedy]: Check, config: StoreConfig): Promise<Finding[]> {
+  const subject = subjectOf(config);
+  if (subject === undefined) return [];
   try {
-    const found = await run(config);
-    if (found === undefined) return [];
-    const { facts: message, advice } = found;
-    return [{ check, outcome: advice ? "warn" : "ok", message, advice: advice || null }];
+    const { facts, advice } = await run(config, subject);
+    const outcome = advice ? "warn" : "ok";
+    return [{ check, outcome, message: `${subject}: ${facts}`, advice: advice || null }];
   } catch (error) {
-    return [{ check, outcome: "fail", message: describeFileError(error), advice: remedy }];
+    const reason = describeFileError(error);
+    const message = reason.includes(subject) ? reason : `${subject}: ${reason}`;
+    return [{ check, outcome: "fail", message, advice: remedy }];
   }
 }
 
-/** The folder of the data file: whether it can be written to, its space, and its kind of filesystem. */
-function checkFolder({ database }: StoreConfig): Facts | undefined {
+function dataFileOf({ database }: StoreConfig): string | undefined {
+  return isDatabaseUrl(database) ? undefined : database;
+}
+
+/** The folder of the data file, or the nearest above it that exists: `serve` creates the rest. */
+function folderOf({ database }: StoreConfig): string | undefined {
   if (isDatabaseUrl(database)) return undefined;
-  const { path, exists } = nearestFolder(database);
+  let path = dirname(realDataFile(database));
+  while (!existsSync(path) && dirname(path) !== path) path = dirname(path);
+  return path;
+}
+
+/** Whether the folder can be written to, its space, and its kind of filesystem. */
+function checkFolder({ database }: StoreConfig, folder: string): Facts {
   try {
-    accessSync(path, constants.W_OK | constants.X_OK);
+    accessSync(folder, constants.W_OK | constants.X_OK);
   } catch (error) {
-    throw new Error(`${localUser()} may not write to ${path}: ${describeFileError(error)}`);
+    throw new Error(`${localUser()} may not write to ${folder}: ${describeFileError(error)}`);
   }
-  const { bavail, bsize, type } = statfsSync(path);
+  const { bavail, bsize, type } = statfsSync(folder);
   const freeBytes = bavail * bsize;
-  const facts = `${path}, ${formatBytes(freeBytes)} free`;
+  const facts = `${formatBytes(freeBytes)} free`;
   if (freeBytes < freeBytesMin) throw new Error(`${facts}: on a full disk, creates are refused with 50302`);
-  const isNew =
+  const isNew = folder !== dirname(realDataFile(database));
+  const created =
     "The data folder does not exist yet. The first start creates it. If you expected one, check --database.";
   // Node returns the number as a signed one.
-  return { facts, advice: filesystems.get(type >>> 0) ?? (!exists && isNew) };
+  return { facts, advice: filesystems.get(type >>> 0) ?? (isNew && created) };
 }
 
 /** Times real fsyncs, on a file that is removed again. */
-function timeFsyncs(dataFile: string): readonly number[] {
-  const path = join(nearestFolder(dataFile).path, `.plant-store-doctor-${randomUUID()}`);
+function timeFsyncs(folder: string): readonly number[] {
+  const path = join(folder, `.plant-store-doctor-${randomUUID()}`);
   const file = openSync(path, "wx", 0o600);
   try {
     const timesMs: number[] = [];
@@ -196,11 +216,11 @@ function timeFsyncs(dataFile: string): readonly number[] {
   }
 }
 
-export function judgeFsync(folder: string, timesMs: readonly number[]): Facts {
+export function judgeFsync(timesMs: readonly number[]): Facts {
   const sorted = timesMs.toSorted((one, other) => one - other);
   const at = (share: number) => sorted[Math.floor(sorted.length * share)] ?? 0;
   const medianMs = at(0.5);
-  const facts = `${folder}, ${sorted.length} fsyncs: median ${medianMs.toFixed(3)} ms, p99 ${at(0.99).toFixed(3)} ms`;
+  const facts = `${sorted.length} fsyncs, median ${medianMs.toFixed(3)} ms, p99 ${at(0.99).toFixed(3)} ms`;
   if (medianMs < implausibleMs)
     return {
       facts,
@@ -213,73 +233,64 @@ export function judgeFsync(folder: string, timesMs: readonly number[]): Facts {
   };
 }
 
-async function checkDataFile(config: StoreConfig): Promise<Facts | undefined> {
-  const { database: dataFile } = config;
-  if (isDatabaseUrl(dataFile)) return undefined;
+async function checkDataFile(config: StoreConfig, dataFile: string): Promise<Facts> {
   await refuseGoneStore(dataFile, configuredBackups(config));
   const found = diagnoseDataFile(dataFile);
-  if (found === undefined)
-    return { facts: `${dataFile} does not exist yet, or is empty; the first start creates it` };
+  if (found === undefined) return { facts: "does not exist yet, or is empty; the first start creates it" };
   const { bytes, walBytes, isWritable, hasSyncFailed } = found;
   const open = found.hasWriter ? "a service has it open" : "no service has it open";
-  const facts = `${dataFile} can be read, ${formatBytes(bytes)} and a WAL of ${formatBytes(walBytes)}; ${open}`;
+  const facts = `can be read, ${formatBytes(bytes)} and a WAL of ${formatBytes(walBytes)}; ${open}`;
   if (!isWritable) throw new Error(`${facts}; ${localUser()} may not write to it`);
   const syncFailed =
     "An fsync failed in the previous run. The next start copies the file, which needs as much free space again; check the disk (dmesg, smartctl) first.";
   return { facts, advice: hasSyncFailed && !found.hasWriter && syncFailed };
 }
 
-async function checkBackupFolder(config: StoreConfig): Promise<Facts | undefined> {
-  const { folder } = configuredBackups(config);
-  if (folder === undefined) return undefined;
-  const { backups, problem } = await folder.list();
+async function checkBackupFolder(config: StoreConfig): Promise<Facts> {
+  const { backups = [], problem } = (await configuredBackups(config).folder?.list()) ?? {};
   const newest = backups[0] && `, the newest of ${isoMinutes(backups[0].atMs)}`;
-  const facts = `${folder.folderPath}, ${formatPlural(backups.length, "backup")}${newest ?? ""}`;
-  return { facts, advice: problem };
+  return { facts: `${formatPlural(backups.length, "backup")}${newest ?? ""}`, advice: problem };
 }
 
-async function checkPostgres(config: StoreConfig): Promise<Facts | undefined> {
-  const { database } = config;
-  if (!isDatabaseUrl(database)) return undefined;
+async function checkPostgres(config: StoreConfig): Promise<Facts> {
   // Loaded only for PostgreSQL, as in open-store.ts.
   const { diagnoseDatabase } = await import("../storage/postgres/diagnose-database.ts");
-  const { facts, rewriting } = await diagnoseDatabase(database, config);
+  const { facts, rewriting } = await diagnoseDatabase(config.database, config);
   const changes = `The table plants has the ${rewriting.join(" and the ")}, which may change or drop a plant before it is stored. See "On PostgreSQL" in docs/operating.md.`;
-  return { facts: `${withoutPassword(database)}: ${facts}`, advice: rewriting.length > 0 && changes };
+  return { facts, advice: rewriting.length > 0 && changes };
+}
+
+function listenerCheck(listener: ListenerName, setting: "listen" | "operatorListen"): Check {
+  return [
+    `${listener} listener`,
+    ({ [setting]: address }) => address && formatAddress(address),
+    (config) => checkListener(listener, config[setting] as Address, config),
+    `Free the address, or choose another with --${settings[setting].flag}.`,
+  ];
 }
 
 /** Whether the address can be bound, unless a service may have it: of a server nobody knows whether one uses it. */
 async function checkListener(
   listener: ListenerName,
-  address: Address | undefined,
+  address: Address,
   { database }: StoreConfig,
-): Promise<Facts | undefined> {
-  if (address === undefined) return undefined;
-  const shown = formatAddress(address);
+): Promise<Facts> {
   const error = await whyNotBound(address);
-  if (error === undefined) return { facts: `${shown} is free` };
+  if (error === undefined) return { facts: "free" };
   if (codeOf(error) !== "EADDRINUSE") throw listenProblem(error, address, listener);
   if (isDatabaseUrl(database))
-    return { facts: `${shown} is in use`, advice: "Make sure that this service is the one using it." };
-  if (!hasWriter(database)) throw new Error(`${shown} is in use, and no service has this data file open`);
-  return { facts: `${shown} is in use, and a service has this data file open` };
+    return { facts: "in use", advice: "Make sure that this service is the one using it." };
+  if (!hasWriter(database)) throw new Error("in use, and no service has this data file open");
+  return { facts: "in use, and a service has this data file open" };
 }
 
 /** Whether the certificate and the key can be read and belong together, and how long clients will accept them. */
-function checkCertificate({ tls }: StoreConfig): Facts | undefined {
-  if (tls === undefined) return undefined;
+function checkCertificate({ tls }: StoreConfig): Facts {
+  if (tls === undefined) return { facts: "none" };
   const { expiresAtMs } = readTlsFiles(tls);
   const expiry = isoMinutes(expiresAtMs);
   const state = certificateState(expiresAtMs, Date.now());
-  if (state === "expired") throw new Error(`${tls.cert} expired on ${expiry}, and clients refuse it`);
+  if (state === "expired") throw new Error(`expired on ${expiry}, and clients refuse it`);
   const renew = `That is in less than ${renewalDays} days. Renew it, then restart the service.`;
-  return { facts: `${tls.cert} is valid until ${expiry}`, advice: state === "expires-soon" && renew };
-}
-
-/** The folder of the data file, or the nearest above it that exists: `serve` creates the rest. */
-function nearestFolder(dataFile: string): { readonly path: string; readonly exists: boolean } {
-  const wanted = dirname(realDataFile(dataFile));
-  let path = wanted;
-  while (!existsSync(path) && dirname(path) !== path) path = dirname(path);
-  return { path, exists: path === wanted };
+  return { facts: `valid until ${expiry}`, advice: state === "expires-soon" && renew };
 }

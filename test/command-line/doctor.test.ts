@@ -41,12 +41,12 @@ test("doctor passes, with one finding for each check of a service without TLS", 
   const [listen = "", operatorListen = ""] = service.addresses;
   const addresses = ["--listen", listen, "--operator-listen", operatorListen];
   const { code, findings } = await examine("--database", service.database, ...addresses);
-  const isInUse = expect.stringContaining("is in use, and a service has this data file open");
+  const isInUse = expect.stringContaining(": in use, and a service has this data file open");
   expect(code).toBe(0);
   expect(findings).toMatchObject([
     // The machine's disk may be in memory, or slow.
     { check: "folder", message: expect.stringMatching(/ free$/) },
-    { check: "fsync", message: expect.stringMatching(/, \d+ fsyncs: median [\d.]+ ms, p99 [\d.]+ ms$/) },
+    { check: "fsync", message: expect.stringMatching(/: \d+ fsyncs, median [\d.]+ ms, p99 [\d.]+ ms$/) },
     { check: "data file", outcome: "ok", message: expect.stringContaining("a service has it open") },
     { check: "public listener", outcome: "ok", message: isInUse },
     { check: "operator listener", outcome: "ok", message: isInUse },
@@ -58,7 +58,7 @@ test("doctor prints one line for each check, and leaves the data file of a stopp
   const before = readFileSync(file);
   const { code, out } = await runInProcess(["doctor", "--database", file, ...freePorts]);
   expect(code).toBe(0);
-  expect(out).toMatch(/^(?:ok|warn) +folder +\S+, .+ free/);
+  expect(out).toMatch(/^(?:ok|warn) +folder +\S+: .+ free/);
   expect(out).toContain("no service has it open");
   expect(out.trim().split("\n")).toHaveLength(5);
   expect(readFileSync(file).equals(before)).toBe(true);
@@ -70,7 +70,7 @@ test("a store need not exist yet, and may be an empty file", async () => {
   expect((await examine("--database", empty)).code).toBe(0);
   const { code, find } = await examine("--database", join(folder.path, "new", "plants.db"));
   expect(code).toBe(0);
-  expect(find("folder")?.message).toContain(`${folder.path}, `);
+  expect(find("folder")?.message).toContain(`${folder.path}: `);
 });
 
 test.skipIf(lacksMounts())("a full disk fails, and keeps no file of the probe", () => {
@@ -85,7 +85,7 @@ test.skipIf(lacksMounts())("a full disk fails, and keeps no file of the probe", 
   expect(status).toBe(1);
   expect(findings.filter(({ outcome }) => outcome === "fail")).toMatchObject([
     { check: "folder", message: expect.stringContaining("0 bytes free: on a full disk") },
-    { check: "fsync", message: "the disk is full" },
+    { check: "fsync", message: `${mounted.path}: the disk is full` },
   ]);
   expect(stderr).toBe("filler\n");
 });
@@ -95,8 +95,8 @@ test.each([
   [0.02, expect.stringContaining("Most devices cannot flush that fast")],
   [40, expect.stringContaining("slow")],
 ])("a disk whose fsyncs take %p ms has the warning that it deserves", (ms, expected) => {
-  const { facts, advice } = judgeFsync("data", Array(100).fill(ms));
-  expect(facts).toBe(`data, 100 fsyncs: median ${ms.toFixed(3)} ms, p99 ${ms.toFixed(3)} ms`);
+  const { facts, advice } = judgeFsync(Array(100).fill(ms));
+  expect(facts).toBe(`100 fsyncs, median ${ms.toFixed(3)} ms, p99 ${ms.toFixed(3)} ms`);
   expect(advice).toEqual(expected);
 });
 
@@ -114,7 +114,7 @@ test("a data file that is gone fails if the backup folder has a backup of it", a
   await runInProcess(["backup", backups, "--database", file]);
   for (const gone of [file, `${file}.last-backup.json`]) rmSync(gone);
   const { code, find } = await examine("--database", file, "--backup-folder", backups);
-  const message = expect.stringContaining(`${backups}, 1 backup, the newest of `);
+  const message = expect.stringContaining(`${backups}: 1 backup, the newest of `);
   expect(find("backup folder")).toMatchObject({ outcome: "ok", message });
   expect(code).toBe(1);
   expect(find("data file")?.message).toContain("is a backup of one. Is its disk mounted?");
@@ -144,7 +144,7 @@ test.each([
 });
 
 const cert = join(import.meta.dir, "../certificates/localhost.pem");
-const valid = `${cert} is valid until 2126-10-22 04:49Z`;
+const valid = `${cert}: valid until 2126-10-22 04:49Z`;
 test.each<[leftMs: number, key: string, expected: object]>([
   [31 * dayMs, "localhost.key", { code: 0, outcome: "ok", message: valid }],
   [
@@ -152,7 +152,7 @@ test.each<[leftMs: number, key: string, expected: object]>([
     "localhost.key",
     { outcome: "warn", message: valid, advice: expect.stringContaining("Renew it") },
   ],
-  [-1, "localhost.key", { code: 1, message: expect.stringContaining("expired on 2126") }],
+  [-1, "localhost.key", { code: 1, message: expect.stringContaining(": expired on 2126") }],
   [31 * dayMs, "client.key", { code: 1, message: expect.stringContaining("does not belong to") }],
 ])("a certificate %d ms before it expires, with %s, is judged", async (leftMs, key, expected) => {
   using _clock = stoppedWallClock(Date.parse("2126-10-22T04:49:13Z") - leftMs);
@@ -167,7 +167,7 @@ test("an address that another program has fails, with what to do", async () => {
   expect(code).toBe(1);
   expect(find("public listener")).toMatchObject({
     outcome: "fail",
-    message: `${listen} is in use, and no service has this data file open`,
+    message: `${listen}: in use, and no service has this data file open`,
     advice: "Free the address, or choose another with --listen.",
   });
 });
@@ -191,6 +191,7 @@ describe("a PostgreSQL server", () => {
     const { code, find } = await examine("--database", "postgres://postgres:not-shown@127.0.0.1:1/plants");
     expect(code).toBe(1);
     expect(find("database")?.outcome).toBe("fail");
+    expect(find("database")?.message).toStartWith("postgres://postgres:***@127.0.0.1:1/plants: ");
     expect(JSON.stringify(find("database"))).not.toContain("not-shown");
     expect(find("public listener")?.outcome).toBe("ok");
   });

@@ -85,7 +85,7 @@ describe.skipIf(lacks("root", !canRun))("a user without a passwd entry and witho
     using folder = userFolder();
     const database = ["--database", join(folder.path, "plants.db")];
     const doctor = runAsUser(["doctor", ...database, ...listeners]);
-    expect(doctor).toEqual({ code: 0, out: expect.stringContaining(`${folder.path}, `), err: "" });
+    expect(doctor).toEqual({ code: 0, out: expect.stringContaining(`${folder.path}: `), err: "" });
     await using service = await untilListening(
       ownProcess(spawn(...commandLine(["serve", ...database, ...listeners]), asUser)),
     );
