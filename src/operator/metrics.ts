@@ -2,24 +2,17 @@ import { readdir } from "node:fs/promises";
 import packageFile from "../../package.json" with { type: "json" };
 import { tokenState } from "../access/token.ts";
 import { catalogue, type ErrorKind, publicKinds } from "../http/error-catalogue.ts";
-import type { Readiness } from "../http/health.ts";
 import { page } from "../http/reply.ts";
 import { type Route, route } from "../http/route.ts";
-import type { Intake } from "../plants/intake.ts";
 import { descriptorLimit } from "../system/descriptor-limit.ts";
-import { type Metrics, refusalsOf } from "../telemetry/metrics.ts";
-import type { OperatedStore } from "./operator-dependencies.ts";
+import { refusalsOf } from "../telemetry/metrics.ts";
+import type { OperatorDependencies } from "./operator-dependencies.ts";
 
 /** What is read on each scrape. */
-interface MetricSources {
-  readonly store: OperatedStore;
-  readonly intake: Intake;
-  readonly readiness: Readiness;
-  readonly metrics: Metrics;
-  /** When the TLS certificate expires; undefined without TLS. */
-  readonly certificateExpiresAtMs: number | undefined;
-  readonly startedAtMs: number;
-}
+type MetricSources = Pick<
+  OperatorDependencies,
+  "store" | "metrics" | "listenerDependencies" | "publicListener" | "startedAtMs"
+>;
 
 const kindsOf = { public: publicKinds, operator: Object.keys(catalogue) as ErrorKind[] };
 
@@ -44,51 +37,49 @@ function addCounters({ metrics, store }: MetricSources): void {
 
 /** Reads what the service does not record while it runs. What cannot be read is undefined, and so is left out. */
 async function readValues(sources: MetricSources): Promise<void> {
-  const { store, intake, readiness, metrics, certificateExpiresAtMs, startedAtMs } = sources;
+  const { store, metrics, publicListener, startedAtMs } = sources;
+  const { intake, readiness } = sources.listenerDependencies;
   const [state, canStore] = await Promise.all([readiness.check(), intake.canStore()]);
-  const [disk, tokens, last, openDescriptors] = await Promise.all([
+  const [disk, tokens, lastBackup, openDescriptors] = await Promise.all([
     orUndefined(store.archive.diskUsage()),
     // A scrape does not wait for a database that is known to be unreachable.
     canStore ? orUndefined(store.tokens.all()) : undefined,
     orUndefined(store.lastBackup?.()),
-    orUndefined(countDescriptors()),
+    // Only Linux has them as files.
+    orUndefined(readdir("/proc/self/fd")),
   ]);
 
   const build = `version="${packageFile.version}",runtime="${navigator.userAgent}",engine="${store.engine}"`;
   metrics.series("plant_store_build_info", build).value = 1;
-  metrics.series("plant_store_start_time_seconds").value = startedAtMs / 1000;
-  metrics.series("plant_store_ready").value = state === "ready" ? 1 : 0;
-  metrics.series("plant_store_pending_plants").value = intake.pending;
   const states = tokens?.map((token) => tokenState(token, Date.now()));
   for (const state of ["live", "expired", "revoked"])
     metrics.series("plant_store_tokens", `state="${state}"`).value = states?.filter(
       (one) => one === state,
     ).length;
 
-  metrics.series("plant_store_data_bytes").value = disk?.bytes;
-  metrics.series("plant_store_wal_bytes").value = disk?.walBytes;
-  metrics.series("plant_store_disk_free_bytes").value = disk?.diskFreeBytes;
-  metrics.series("plant_store_last_backup_timestamp_seconds").value = last && last.atMs / 1000;
-  const followersWaitSinceMs = store.archive.followersWaitSinceMs?.();
-  metrics.series("plant_store_followers_waiting_since_timestamp_seconds").value =
-    followersWaitSinceMs && followersWaitSinceMs / 1000;
-  metrics.series("plant_store_tls_certificate_expiry_timestamp_seconds").value =
-    certificateExpiresAtMs && certificateExpiresAtMs / 1000;
-
-  metrics.series("process_start_time_seconds").value = performance.timeOrigin / 1000;
   const cpu = process.cpuUsage();
-  metrics.series("process_cpu_seconds_total").value = (cpu.user + cpu.system) / 1e6;
-  metrics.series("process_resident_memory_bytes").value = process.memoryUsage.rss();
-  metrics.series("process_open_fds").value = openDescriptors;
-  // If there is no limit, there is no number to show.
   const descriptorsMax = descriptorLimit();
-  metrics.series("process_max_fds").value = Number.isFinite(descriptorsMax) ? descriptorsMax : undefined;
+  metrics.set({
+    plant_store_start_time_seconds: startedAtMs / 1000,
+    plant_store_ready: state === "ready" ? 1 : 0,
+    plant_store_pending_plants: intake.pending,
+    plant_store_data_bytes: disk?.bytes,
+    plant_store_wal_bytes: disk?.walBytes,
+    plant_store_disk_free_bytes: disk?.diskFreeBytes,
+    plant_store_last_backup_timestamp_seconds: seconds(lastBackup?.atMs),
+    plant_store_followers_waiting_since_timestamp_seconds: seconds(store.archive.followersWaitSinceMs?.()),
+    plant_store_tls_certificate_expiry_timestamp_seconds: seconds(publicListener.certificateExpiresAtMs),
+    process_start_time_seconds: performance.timeOrigin / 1000,
+    process_cpu_seconds_total: (cpu.user + cpu.system) / 1e6,
+    process_resident_memory_bytes: process.memoryUsage.rss(),
+    process_open_fds: openDescriptors?.length,
+    // If there is no limit, there is no number to show.
+    process_max_fds: Number.isFinite(descriptorsMax) ? descriptorsMax : undefined,
+  });
 }
 
-/** The number of open file descriptors. @throws Error unless on Linux, which has them as files. */
-async function countDescriptors(): Promise<number> {
-  const names = await readdir("/proc/self/fd");
-  return names.length;
+function seconds(timeMs: number | undefined): number | undefined {
+  return timeMs === undefined ? undefined : timeMs / 1000;
 }
 
 function orUndefined<Value>(read: Promise<Value> | undefined): Promise<Value | undefined> | undefined {

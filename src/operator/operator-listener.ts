@@ -32,9 +32,7 @@ export function operatorRoutes(
   consolePages: ConsolePages,
   bodyBytesMax: number,
 ): readonly Route[] {
-  const { store, metrics, identityProvider, createPlant, publicListener, startedAtMs } = dependencies;
-  const { intake, readiness } = dependencies.listenerDependencies;
-  const { certificateExpiresAtMs } = publicListener;
+  const { identityProvider, createPlant } = dependencies;
   const turns = new CallerTurns();
   const links = new DownloadLinks();
   return [
@@ -45,6 +43,6 @@ export function operatorRoutes(
     ...consolePages.routes(),
     // The public contract itself, under the console's own origin.
     route("POST", "/plants", "plants:create", createPlant),
-    metricsRoute({ store, intake, readiness, metrics, certificateExpiresAtMs, startedAtMs }),
+    metricsRoute(dependencies),
   ];
 }

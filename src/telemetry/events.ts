@@ -189,9 +189,9 @@ export function createEvents(log: Log, metrics: Metrics, now: () => number) {
   return {
     ...logWith(log, loggedEvents),
     stored(batch: StoredCounts) {
-      batches.add();
-      created.add(batch.created);
-      replayed.add(batch.replayed);
+      batches.value++;
+      created.value += batch.created;
+      replayed.value += batch.replayed;
       batchPlants.observe(batch.plants);
       commits.observe(batch.tookMs / 1000);
       senders.stored(batch.senders, now());
@@ -199,15 +199,15 @@ export function createEvents(log: Log, metrics: Metrics, now: () => number) {
     requestTimed: (outcome: RequestOutcome, tookMs: number) => durations[outcome].observe(tookMs / 1000),
     synced: (file: "wal" | "data", tookMs: number) =>
       metrics.series("plant_store_fsync_duration_seconds", `file="${file}"`).observe(tookMs / 1000),
-    checkpointed: (hasSucceeded: boolean) =>
-      metrics
-        .series(hasSucceeded ? "plant_store_checkpoints_total" : "plant_store_checkpoint_failures_total")
-        .add(),
+    checkpointed(hasSucceeded: boolean) {
+      metrics.series(hasSucceeded ? "plant_store_checkpoints_total" : "plant_store_checkpoint_failures_total")
+        .value++;
+    },
     connections(listener: ListenerName, open: number) {
       metrics.series("plant_store_connections", `listener="${listener}"`).value = open;
     },
     connectionLimitReached(closed: ClosedAtLimit) {
-      closedAtLimit[closed].add();
+      closedAtLimit[closed].value++;
       logLimitReached("the connection limit is reached; a connection was closed for a new one", () => ({
         "plant_store.closed_connection": closed,
       }));
@@ -215,7 +215,7 @@ export function createEvents(log: Log, metrics: Metrics, now: () => number) {
     /** Called for every error response, logged or not. */
     errorSent(sent: SentError) {
       const atMs = now();
-      refusalsOf(metrics, sent.listener, sent.error).add();
+      refusalsOf(metrics, sent.listener, sent.error).value++;
       if (sent.listener === "public") refusals.add(atMs);
       refusedSenders.record(sent, atMs);
       if (sent.token !== undefined) senders.refused(sent.token, atMs);

@@ -81,17 +81,17 @@ export type ClosedAtLimit = "stranger" | "slow" | "idle";
 export type ListenerName = "public" | "operator";
 
 type MetricName = keyof typeof metricFamilies;
-/** A counter or a gauge has a value; one that is undefined is not on the page. */
-interface Value {
+interface Counter {
+  value: number;
+}
+/** One that is undefined is not on the page. */
+interface Gauge {
   value: number | undefined;
 }
-type Series<Name extends MetricName> = (typeof metricFamilies)[Name]["type"] extends "histogram"
-  ? Histogram
-  : (typeof metricFamilies)[Name]["type"] extends "counter"
-    ? Counter
-    : Value;
+type SeriesOf<Type> = Type extends "histogram" ? Histogram : Type extends "counter" ? Counter : Gauge;
+type Series<Name extends MetricName> = SeriesOf<(typeof metricFamilies)[Name]["type"]>;
 
-type Family = Map<string, Value | Histogram>;
+type Family = Map<string, Gauge | Histogram>;
 const names = Object.keys(metricFamilies) as MetricName[];
 
 /** The metrics of one service: what it counts and measures, and the page of it. */
@@ -112,6 +112,12 @@ export class Metrics {
     return series as Series<Name>;
   }
 
+  /** Sets values that are read for the page. What is undefined could not be read. */
+  set(values: { readonly [Name in MetricName]?: Series<Name> extends Gauge ? Gauge["value"] : never }): void {
+    for (const [name, value] of Object.entries(values))
+      (this.series(name as MetricName) as Gauge).value = value;
+  }
+
   /** The page, in Prometheus' text format. A metric without values is left out. */
   format(): string {
     return names.map((name) => formatFamily(name, this.#families[name])).join("");
@@ -121,14 +127,6 @@ export class Metrics {
 /** The error responses of a listener with that number. */
 export function refusalsOf(metrics: Metrics, listener: ListenerName, error: number): Counter {
   return metrics.series("plant_store_refusals_total", `listener="${listener}",error="${error}"`);
-}
-
-export class Counter {
-  value = 0;
-
-  add(count = 1): void {
-    this.value += count;
-  }
 }
 
 /** Observations in buckets. Costs nanoseconds, since creates pay for it. */
@@ -171,10 +169,10 @@ export class Histogram {
   }
 }
 
-function newSeries(name: MetricName): Value | Histogram {
+function newSeries(name: MetricName): Gauge | Histogram {
   const family = metricFamilies[name];
   if (family.type === "histogram") return new Histogram(family.bounds);
-  return family.type === "counter" ? new Counter() : { value: undefined };
+  return { value: family.type === "counter" ? 0 : undefined };
 }
 
 function formatFamily(name: MetricName, family: Family): string {
@@ -183,7 +181,7 @@ function formatFamily(name: MetricName, family: Family): string {
   return lines === "" ? "" : `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines}`;
 }
 
-function formatSeries(name: string, labels: string, series: Value | Histogram): string {
+function formatSeries(name: string, labels: string, series: Gauge | Histogram): string {
   if (series instanceof Histogram) return series.format(name, labels);
   return series.value === undefined ? "" : formatLine(name, labels, series.value);
 }

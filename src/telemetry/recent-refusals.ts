@@ -1,6 +1,6 @@
 import { minuteMs } from "../text/duration.ts";
 
-const minuteSeconds = 60;
+const secondsMax = 60;
 const minutesMax = 7 * 24 * 60;
 
 /** Refusals of the last seven days, or since the start, by minute. Prometheus keeps the rest. */
@@ -8,26 +8,20 @@ export class RecentRefusals {
   /** How many there were since the start. */
   total = 0;
   readonly #byMinute = new Map<number, number>();
-  /** Those of each of the last 60 seconds, at the remainder of the second. */
-  readonly #lastSeconds = Array.from({ length: minuteSeconds }, () => ({ second: 0, count: 0 }));
+  readonly #bySecond = new Map<number, number>();
 
   add(nowMs: number): void {
     this.total++;
-    const second = Math.floor(nowMs / 1000);
-    const place = second % minuteSeconds;
-    const known = this.#lastSeconds[place];
-    if (known?.second === second) known.count++;
-    else this.#lastSeconds[place] = { second, count: 1 };
-    const minute = Math.floor(nowMs / minuteMs);
-    this.#byMinute.set(minute, (this.#byMinute.get(minute) ?? 0) + 1);
-    if (this.#byMinute.size > minutesMax) this.#byMinute.delete(this.#byMinute.keys().next().value ?? 0);
+    countStep(this.#byMinute, Math.floor(nowMs / minuteMs), minutesMax);
+    countStep(this.#bySecond, Math.floor(nowMs / 1000), secondsMax);
   }
 
   /** How many there were in the last 60 seconds. */
   inLastMinute(nowMs: number): number {
-    const first = Math.floor(nowMs / 1000) - minuteSeconds + 1;
-    const recent = this.#lastSeconds.filter(({ second }) => second >= first);
-    return recent.reduce((sum, { count }) => sum + count, 0);
+    const before = Math.floor(nowMs / 1000) - secondsMax;
+    return this.#bySecond
+      .entries()
+      .reduce((sum, [second, count]) => (second > before ? sum + count : sum), 0);
   }
 
   /** How many there were in each step of whole minutes, from the one at `fromMs` on. */
@@ -39,4 +33,10 @@ export class RecentRefusals {
     }
     return counts;
   }
+}
+
+/** Only the steps that were counted last stay in the map. */
+function countStep(counts: Map<number, number>, step: number, stepsMax: number): void {
+  counts.set(step, (counts.get(step) ?? 0) + 1);
+  if (counts.size > stepsMax) counts.delete(counts.keys().next().value ?? 0);
 }

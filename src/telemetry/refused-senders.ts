@@ -36,8 +36,7 @@ export class RefusedSenders {
     // No token's name starts with a space, so no address is taken for a token.
     const key = sent.token ?? ` ${sent.address}`;
     const count = (senders.get(key)?.count ?? 0) + 1;
-    const message = sent.message.length > messageCharactersMax ? shortCopy(sent.message) : sent.message;
-    // The id may be a part of a request's head, all of which would stay in memory with it.
+    const message = shortCopy(sent.message);
     senders.set(key, { ...sent, message, requestId: shortCopy(sent.requestId), count, atMs });
   }
 
@@ -64,6 +63,7 @@ function byTime(one: RefusedSender, other: RefusedSender): number {
   return other.atMs - one.atMs;
 }
 
+/** A text may be a part of a request's head, all of which would stay in memory with it. */
 function shortCopy(text: string): string {
   return Buffer.from(cutText(text, messageCharactersMax)).toString();
 }
