@@ -10,6 +10,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { membersOfJson } from "../text/json-text.ts";
 import { orCannotBeWritten } from "./file-problem.ts";
 
 // A page has no more plants, so only these lines can be incomplete after a crash.
@@ -130,18 +131,9 @@ function* linesOf(bytes: Buffer): Generator<Buffer> {
 
 /** The cursor of a line that `follow` has written; undefined if it is anything else. */
 function cursorOf(line: Buffer): string | undefined {
-  const plant = parsed(line);
-  const isWhole = typeof plant?.["name"] === "string" && typeof plant["createdBy"] === "string";
-  const cursor = plant?.["cursor"];
+  const { name, createdBy, cursor } = membersOfJson(line.toString());
+  const isWhole = typeof name === "string" && typeof createdBy === "string";
   return isWhole && typeof cursor === "string" ? cursor : undefined;
-}
-
-function parsed(line: Buffer): Record<string, unknown> | undefined {
-  try {
-    return Object(JSON.parse(line.toString()));
-  } catch {
-    return undefined;
-  }
 }
 
 /** Whether it begins as a line of ours, or with zeros where one was to be, and is not whole: perhaps only its end is missing. */
@@ -149,6 +141,6 @@ function isTornLine(bytes: Buffer): boolean {
   const [first = bytes] = linesOf(bytes);
   const opening = first.subarray(0, lineStart.length).toString();
   const untilZero = opening.split("\0")[0] ?? "";
-  const isTorn = parsed(first) === undefined || cursorOf(first) !== undefined;
+  const isTorn = membersOfJson(first.toString())["id"] === undefined || cursorOf(first) !== undefined;
   return opening !== "" && lineStart.startsWith(untilZero) && isTorn;
 }

@@ -135,29 +135,26 @@ function findCommand(args: readonly string[]): [string, Command] | undefined {
 }
 
 function unknownCommandError([first = "", second = ""]: readonly string[]): Problem {
-  const verbs = verbsOf(first);
-  if (verbs.length > 0) {
-    const verb = nearestWord(second, verbs);
-    return misuse(`${first} needs ${eitherOf(verbs)}.${didYouMean(verb && `${first} ${verb}`)}`);
-  }
   // The value of the flag is left out, since it may contain a password.
   if (first.startsWith("-")) return misuse(`Put a command before ${first.split("=")[0]}, such as serve.`);
-  const names = Object.keys(commands).map((name) => name.split(" ")[0] ?? "");
-  return misuse(`Unknown command "${first}".${didYouMean(nearestWord(first, names))}`);
+  const names = Object.keys(commands);
+  const group = namesInGroup(first);
+  const nearest = second === "" ? undefined : nearestWord(`${first} ${second}`, names);
+  const others = group.length > 0 ? eitherOf(group) : nearestWord(first, names);
+  return misuse(`Unknown command "${first}".${didYouMean(nearest ?? others)}`);
 }
 
 function help(args: readonly string[]): string {
   const found = findCommand(args);
   const [first = "-"] = args;
   if (found !== undefined) return commandHelp(found[1]);
-  if (!first.startsWith("-") && verbsOf(first).length === 0) throw unknownCommandError(args);
+  if (!first.startsWith("-") && namesInGroup(first).length === 0) throw unknownCommandError(args);
   return generalHelp(commands);
 }
 
-/** The second words of the commands that begin with this one. */
-function verbsOf(first: string): string[] {
-  const names = Object.keys(commands).map((name) => name.split(" "));
-  return names.flatMap(([word, verb]) => (word === first && verb !== undefined ? [verb] : []));
+/** The commands whose name begins with that word and has a second one, such as `token create`. */
+function namesInGroup(first: string): string[] {
+  return Object.keys(commands).filter((name) => name.startsWith(`${first} `));
 }
 
 /** Why the command failed, as a message for standard error, with its priority if journald reads it; and the exit code. */

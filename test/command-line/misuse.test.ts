@@ -11,7 +11,10 @@ afterAll(() => folder[Symbol.dispose]());
 test.each<[line: string, said: string, code?: number]>([
   ["constructor", 'Unknown command "constructor". See plant-store --help.'],
   ["improt plants.csv", 'Unknown command "improt". Did you mean import? See plant-store --help.'],
-  ["token", "token needs create, list, rotate or revoke. See plant-store --help."],
+  [
+    "token",
+    'Unknown command "token". Did you mean token create, token list, token rotate or token revoke? See',
+  ],
   ["token crate", "Did you mean token create? See plant-store --help."],
   ["--listen :0", "Put a command before --listen, such as serve."],
   ["--database=postgres://me:secret@x list", "Put a command before --database,"],
