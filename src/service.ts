@@ -84,15 +84,12 @@ export async function startService(
   const store = started.use(await openServiceStore(config, events, backups));
 
   // The identity provider, if there is one. Nothing is fetched from it yet.
-  const identityProvider = config.oidc && {
-    settings: config.oidc,
-    keys: started.use(new ProviderKeys(config.oidc.issuer, events)),
-  };
+  const identityProvider = config.oidc && started.use(new ProviderKeys(config.oidc, events));
 
   // Who may call: those with a token of the configuration, a JWT of the identity provider, or a token of the store.
-  const jwts = identityProvider && new JwtVerifier(identityProvider.settings, identityProvider.keys);
+  const jwts = identityProvider && new JwtVerifier(identityProvider);
   const gate = new Gate(config.presetTokens, jwts);
-  identityProvider?.keys.onChange(() => gate.forgetJwts());
+  identityProvider?.onChange(() => gate.forgetJwts());
 
   // The tokens of the store: the gate gets them now, since otherwise it would refuse every token for a moment, and whenever they
   // change. The first one is printed, or goes to a file.
@@ -178,7 +175,7 @@ export async function startService(
     );
 
   // The identity provider's keys are fetched only now: a start that cannot listen must not contact it.
-  identityProvider?.keys.start();
+  identityProvider?.start();
 
   // The first token last, when nothing else can fail: one that is stored must also be delivered.
   const stopping = new AbortController();

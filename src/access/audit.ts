@@ -23,18 +23,9 @@ export interface AuditEntry extends Origin {
 }
 
 /** An entry as the operator API and `--json` return it. JSON omits an address that is undefined. */
-export interface AuditEntryJson extends Omit<AuditEntry, "atMs"> {
-  readonly at: string;
-}
+export type AuditEntryJson = ReturnType<typeof presentAuditEntry>;
 
-export function presentAuditEntry({
-  atMs,
-  actor,
-  address,
-  action,
-  subject,
-  detail,
-}: AuditEntry): AuditEntryJson {
+export function presentAuditEntry({ atMs, actor, address, action, subject, detail }: AuditEntry) {
   return { at: isoTime(atMs), actor, address, action, subject, detail };
 }
 

@@ -1,20 +1,11 @@
 import { RecentMap } from "../cache/recent-map.ts";
 import type { JwtRefusal, JwtVerifier } from "./jwt-verifier.ts";
-import { allows, type Scope } from "./scopes.ts";
+import { allows, type Caller, type Scope } from "./scopes.ts";
 import type { Token } from "./token.ts";
 import { bearerShape, digestOf, jwtShape } from "./token-secret.ts";
 import type { TokenUse } from "./tokens.ts";
 
-/** Who is calling. */
-export interface Caller {
-  readonly name: string;
-  /** Of a token in the store. */
-  readonly id?: string;
-  readonly scopes: readonly Scope[];
-  readonly expiresAtMs: number | undefined;
-  /** Whether its token is a JWT of the identity provider. */
-  readonly hasJwt?: boolean;
-}
+export type { Caller };
 
 /** A token from the configuration, not from the store. */
 export interface PresetToken extends Caller {
@@ -151,7 +142,7 @@ export class Gate {
       return this.#knowsStoredTokens ? "bad-credentials" : "store-unavailable";
     }
     if (isExpired(caller, nowMs)) return "bad-credentials";
-    if (isStored(caller)) this.#uses.set(digest, nowMs);
+    if (caller.id !== undefined) this.#uses.set(digest, nowMs);
     this.#cached.set(authorization, caller);
     return caller;
   }
@@ -159,8 +150,4 @@ export class Gate {
 
 function isExpired({ expiresAtMs }: Caller, nowMs: number): boolean {
   return expiresAtMs !== undefined && nowMs >= expiresAtMs;
-}
-
-function isStored(caller: Caller | Token): caller is Token {
-  return "createdAtMs" in caller;
 }

@@ -10,8 +10,8 @@ import {
   startGate,
 } from "../../test/support/simulated-provider.ts";
 import { RecentMap } from "../cache/recent-map.ts";
+import type { Caller } from "./gate.ts";
 import { callerOf, JwtVerifier } from "./jwt-verifier.ts";
-import type { JwtCaller } from "./provider-keys.ts";
 import type { Scope } from "./scopes.ts";
 
 const one = await createKey("one");
@@ -35,7 +35,7 @@ describe("a verified token", () => {
   test("is forgotten no sooner than 10,000 others were accepted after it", async () => {
     using provider = await startGate([one.jwk]);
     const jwt = await sign(one);
-    const caller = (await provider.admit(jwt)) as JwtCaller;
+    const caller = (await provider.admit(jwt)) as Caller;
     const acceptOthers = (from: number, to: number) => {
       for (let other = from; other < to; other++) provider.keys.current?.accepted.set(String(other), caller);
       // What the gate remembers by the whole header.
@@ -111,7 +111,8 @@ describe("signatures", () => {
   function startVerifier() {
     const checking: (() => void)[] = [];
     const fetched = Promise.withResolvers<boolean>();
-    const verifier = new JwtVerifier(oidcSettings, {
+    const verifier = new JwtVerifier({
+      settings: oidcSettings,
       current: {
         provider: { keys: [one.jwk], authorizationEndpoint: undefined, tokenEndpoint: undefined },
         verify: () => new Promise<never>((_, reject) => checking.push(() => reject(new Error("forged")))),

@@ -1,18 +1,10 @@
 import { createHash } from "node:crypto";
 import type { JWTPayload } from "jose";
 import { timeMsMax } from "../text/time.ts";
-import type { JwtCaller, KeySet, ProviderKeys } from "./provider-keys.ts";
-import { isScope } from "./scopes.ts";
+import type { KeySet, OidcSettings, ProviderKeys } from "./provider-keys.ts";
+import { type Caller, isScope } from "./scopes.ts";
 import { isPlainName } from "./token-name.ts";
 import { digestOf } from "./token-secret.ts";
-
-/** Whose tokens are accepted. */
-export interface OidcSettings {
-  readonly issuer: string;
-  readonly audience: string;
-  /** The console's own client; its tokens belong to the people who signed in. */
-  readonly clientId: string | undefined;
-}
 
 export type JwtRefusal = "bad-credentials" | "issuer-unavailable";
 
@@ -47,25 +39,24 @@ const digestCharacters = 32;
 
 /** Verifies JWT access tokens with the identity provider's keys, and remembers those that passed until the keys change. */
 export class JwtVerifier {
-  readonly #settings: OidcSettings;
-  readonly #keys: Pick<ProviderKeys, "current" | "fetchUnknown">;
+  readonly #keys: Pick<ProviderKeys, "settings" | "current" | "fetchUnknown">;
   /** How many more tokens may be checked at the same time. */
   #free = concurrentMax;
   /** The tokens that wait for their turn, in order. */
   readonly #waiting: (() => void)[] = [];
 
-  constructor(settings: OidcSettings, keys: Pick<ProviderKeys, "current" | "fetchUnknown">) {
-    this.#settings = settings;
+  constructor(keys: Pick<ProviderKeys, "settings" | "current" | "fetchUnknown">) {
     this.#keys = keys;
   }
 
   /** The caller whose token has this digest, if it has passed. */
-  recall(digest: string): JwtCaller | undefined {
+  recall(digest: string): Caller | undefined {
     return this.#keys.current?.accepted.get(digest);
   }
 
   /** Whether a token is worth verifying. Forged ones mostly are not, and then cost next to nothing. */
   isPlausible(jwt: string, nowMs: number): boolean {
+    const { issuer, audience } = this.#keys.settings;
     try {
       const { alg, typ, kid } = parseJwtPart(jwt, 0);
       const { iss, aud, exp, nbf, iat } = parseJwtPart(jwt, 1);
@@ -74,8 +65,8 @@ export class JwtVerifier {
         typeof typ === "string" &&
         types.includes(typ.toLowerCase()) &&
         (kid === undefined || typeof kid === "string") &&
-        iss === this.#settings.issuer &&
-        [aud].flat().includes(this.#settings.audience) &&
+        iss === issuer &&
+        [aud].flat().includes(audience) &&
         typeof exp === "number" &&
         exp * 1000 > nowMs &&
         [exp, nbf, iat].every(isFiniteOrAbsent)
@@ -86,7 +77,7 @@ export class JwtVerifier {
   }
 
   /** Verifies a plausible token, unless nobody waits for it any more when its turn comes. */
-  async verify(jwt: string, isAwaited: () => boolean): Promise<JwtCaller | JwtRefusal> {
+  async verify(jwt: string, isAwaited: () => boolean): Promise<Caller | JwtRefusal> {
     const kid = parseJwtPart(jwt, 0)["kid"] as string | undefined;
     if (!mayHave(this.#keys.current, kid)) {
       // The token has no slot yet, so that nobody in the line waits for the provider.
@@ -113,13 +104,12 @@ export class JwtVerifier {
     else next();
   }
 
-  async #check(jwt: string): Promise<JwtCaller | JwtRefusal> {
-    const { current } = this.#keys;
+  async #check(jwt: string): Promise<Caller | JwtRefusal> {
+    const { current, settings } = this.#keys;
     if (current === undefined) return "issuer-unavailable";
-    const { issuer, audience } = this.#settings;
     const options = {
-      issuer,
-      audience,
+      issuer: settings.issuer,
+      audience: settings.audience,
       algorithms,
       requiredClaims: ["exp"],
       clockTolerance: clockToleranceSeconds,
@@ -127,7 +117,7 @@ export class JwtVerifier {
     const verified = await current.verify(jwt, options).catch(() => undefined);
     // The keys have changed meanwhile: this token's may be gone.
     if (current !== this.#keys.current) return this.#check(jwt);
-    const caller = verified && callerOf(verified.payload, this.#settings);
+    const caller = verified && callerOf(verified.payload, settings);
     if (caller === undefined) return "bad-credentials";
     current.accepted.set(digestOf(jwt), caller);
     return caller;
@@ -135,7 +125,7 @@ export class JwtVerifier {
 }
 
 /** The caller whom the claims name; undefined if they name nobody. */
-export function callerOf(claims: JWTPayload, settings: OidcSettings): JwtCaller | undefined {
+export function callerOf(claims: JWTPayload, settings: OidcSettings): Caller | undefined {
   const { client_id: clientId, sub, exp = 0, scope, scp } = claims;
   // A token of the console's own client belongs to the person who signed in.
   const isClient = clientId !== undefined && clientId !== null && clientId !== settings.clientId;

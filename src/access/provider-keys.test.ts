@@ -217,7 +217,7 @@ describe("keys of an issuer", () => {
       using _timeout = spyOn(AbortSignal, "timeout").mockImplementation((ms) => timeout(ms / timesFaster));
       using _fetch = mockFetch((_url, init) => send(new URL(path, server.url), init));
       const { promise: reason, resolve: providerUnavailable } = Promise.withResolvers<string>();
-      await new ProviderKeys(oidcSettings.issuer, { providerUnavailable, providerAvailable() {} }).update();
+      await new ProviderKeys(oidcSettings, { providerUnavailable, providerAvailable() {} }).update();
       expect(await reason).toMatch(expected);
     });
 
@@ -239,7 +239,7 @@ describe("keys of an issuer", () => {
         waiting.resolve(untilWaiting(response));
         return response;
       });
-      const keys = new ProviderKeys(oidcSettings.issuer, events);
+      const keys = new ProviderKeys(oidcSettings, events);
       const fetching = keys.update();
       await waiting.promise;
       keys[Symbol.dispose]();

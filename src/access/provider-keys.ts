@@ -3,7 +3,15 @@ import { RecentMap } from "../cache/recent-map.ts";
 import { messageOf } from "../system/errors.ts";
 import { isLoopbackHttp } from "../system/ip-address.ts";
 import { hourMs, minuteMs } from "../text/duration.ts";
-import type { Scope } from "./scopes.ts";
+import type { Caller } from "./scopes.ts";
+
+/** Whose tokens are accepted. */
+export interface OidcSettings {
+  readonly issuer: string;
+  readonly audience: string;
+  /** The console's own client; its tokens belong to the people who signed in. */
+  readonly clientId: string | undefined;
+}
 
 /** What an identity provider publishes (OpenID Connect Discovery 1.0). */
 export interface Provider {
@@ -13,20 +21,12 @@ export interface Provider {
   readonly tokenEndpoint: string | undefined;
 }
 
-/** A caller that the identity provider vouches for. */
-export interface JwtCaller {
-  readonly name: string;
-  readonly scopes: readonly Scope[];
-  readonly expiresAtMs: number;
-  readonly hasJwt: true;
-}
-
 export interface KeySet {
   readonly provider: Provider;
   /** @throws JOSEError the token is not valid, or not signed with one of these keys. */
   readonly verify: (jwt: string, options: JWTVerifyOptions) => Promise<JWTVerifyResult>;
   /** The callers whose tokens passed; by digest, so that its size does not depend on the tokens'. */
-  readonly accepted: RecentMap<string, JwtCaller>;
+  readonly accepted: RecentMap<string, Caller>;
 }
 
 export interface ProviderEvents {
@@ -46,7 +46,7 @@ const responseBytesMax = 512 * 1024;
 
 /** The identity provider's keys, fetched by one timer. */
 export class ProviderKeys implements Disposable {
-  readonly #issuer: string;
+  readonly settings: OidcSettings;
   readonly #events: ProviderEvents;
   readonly #now: () => number;
   #current: KeySet | undefined;
@@ -60,8 +60,8 @@ export class ProviderKeys implements Disposable {
   #onChange: () => void = () => {};
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(issuer: string, events: ProviderEvents, now: () => number = () => performance.now()) {
-    this.#issuer = issuer;
+  constructor(settings: OidcSettings, events: ProviderEvents, now: () => number = () => performance.now()) {
+    this.settings = settings;
     this.#events = events;
     this.#now = now;
   }
@@ -112,7 +112,7 @@ export class ProviderKeys implements Disposable {
   async #fetchAll(): Promise<void> {
     const stopping = this.#stopping.signal;
     try {
-      const provider = await fetchProvider(this.#issuer, stopping);
+      const provider = await fetchProvider(this.settings.issuer, stopping);
       // Loading it takes tens of milliseconds, which a service without an identity provider does not pay.
       const { createLocalJWKSet, jwtVerify } = await import("jose");
       const find = createLocalJWKSet(provider);

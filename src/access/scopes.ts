@@ -13,6 +13,17 @@ export function isScope(text: string): text is Scope {
   return (scopes as readonly string[]).includes(text);
 }
 
+/** Who is calling. */
+export interface Caller {
+  readonly name: string;
+  /** Only a token of the store has one. */
+  readonly id?: string;
+  readonly scopes: readonly Scope[];
+  readonly expiresAtMs: number | undefined;
+  /** Whether its token is a JWT of the identity provider. */
+  readonly hasJwt?: boolean;
+}
+
 // The scopes that contain others.
 const contained: Readonly<Partial<Record<Scope, readonly Scope[]>>> = {
   "operator:read": ["plants:read"],

@@ -19,19 +19,9 @@ export interface Token {
 }
 
 /** A token as the operator API and `--json` return it. JSON omits what is undefined. */
-export interface TokenJson {
-  readonly id: string;
-  readonly name: string;
-  readonly scopes: readonly Scope[];
-  readonly createdAt: string;
-  readonly expiresAt: string | undefined;
-  readonly revokedAt: string | undefined;
-  readonly createdBy: string;
-  readonly lastUsedAt: string | undefined;
-  readonly state: "live" | "expired" | "revoked";
-}
+export type TokenJson = ReturnType<typeof presentToken>;
 
-export function presentToken(token: Token, nowMs: number): TokenJson {
+export function presentToken(token: Token, nowMs: number) {
   return {
     id: token.id,
     name: token.name,
@@ -45,7 +35,7 @@ export function presentToken(token: Token, nowMs: number): TokenJson {
   };
 }
 
-export function tokenState(token: Token, nowMs: number): TokenJson["state"] {
+export function tokenState(token: Token, nowMs: number): "live" | "expired" | "revoked" {
   if (isLive(token, nowMs)) return "live";
   return token.revokedAtMs === undefined ? "expired" : "revoked";
 }

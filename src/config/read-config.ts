@@ -1,5 +1,5 @@
 import type { PresetToken } from "../access/gate.ts";
-import type { OidcSettings } from "../access/jwt-verifier.ts";
+import type { OidcSettings } from "../access/provider-keys.ts";
 import type { Scope } from "../access/scopes.ts";
 import { bearerShape, digestOf, isMistyped, jwtShape } from "../access/token-secret.ts";
 import { describeFileError } from "../system/errors.ts";

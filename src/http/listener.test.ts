@@ -5,9 +5,8 @@ import { fake } from "../../test/support/fake.ts";
 import { token, secret as tokenSecret } from "../../test/support/gate.ts";
 import { sendRaw, untilContinue } from "../../test/support/raw-http.ts";
 import { startListener } from "../../test/support/test-listener.ts";
-import { Gate } from "../access/gate.ts";
+import { type Caller, Gate } from "../access/gate.ts";
 import type { JwtRefusal, JwtVerifier } from "../access/jwt-verifier.ts";
-import type { JwtCaller } from "../access/provider-keys.ts";
 import { digestOf } from "../access/token-secret.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
 import { refusalsOf } from "../telemetry/metrics.ts";
@@ -33,13 +32,13 @@ function start() {
     }),
   ];
   const preset = { name: "preset", scopes: ["operator"] as const, expiresAtMs: undefined };
-  const jwtCaller: JwtCaller = {
+  const jwtCaller: Caller = {
     name: "jwt",
     scopes: ["operator"],
     expiresAtMs: Number.POSITIVE_INFINITY,
     hasJwt: true,
   };
-  const decided = Promise.withResolvers<JwtCaller | JwtRefusal>();
+  const decided = Promise.withResolvers<Caller | JwtRefusal>();
   const asked: (() => boolean)[] = [];
   const jwts = { isAccepted: false, isPlausible: true };
   const verifier = fake<JwtVerifier>({

@@ -1,9 +1,10 @@
+import type { ProviderKeys } from "../access/provider-keys.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { Refusal } from "../http/refusal.ts";
 import { page, type Reply, refuse } from "../http/reply.ts";
 import { describeMissingPath, type Route, route } from "../http/route.ts";
 import { bundleConsole, type ConsoleFile } from "./console-bundle.ts";
-import { type IdentityProvider, presentProvider } from "./sign-in.ts";
+import { presentProvider } from "./sign-in.ts";
 
 // Nothing from elsewhere, nothing inline, and no framing: a token typed here can be sent nowhere else.
 const policy = (connectTo: string): string =>
@@ -22,10 +23,10 @@ const pagePaths = ["/", "/plants", "/plants/{id}", "/import", "/tokens", "/refus
 
 /** One page for all of the console's paths, and the files that it loads. Built on the first request. */
 export class ConsolePages {
-  readonly #provider: IdentityProvider | undefined;
+  readonly #provider: ProviderKeys | undefined;
   #bundle: Promise<ReadonlyMap<string, ConsoleFile>> | undefined;
 
-  constructor(provider: IdentityProvider | undefined) {
+  constructor(provider: ProviderKeys | undefined) {
     this.#provider = provider;
   }
 

@@ -1,4 +1,5 @@
 import type { AuditTrail } from "../access/audit.ts";
+import type { ProviderKeys } from "../access/provider-keys.ts";
 import type { RateLimit } from "../access/rate-limit.ts";
 import type { TokenUpkeep } from "../access/token-upkeep.ts";
 import type { TokenStore } from "../access/tokens.ts";
@@ -7,7 +8,6 @@ import type { Handler } from "../http/route.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import type { ConfiguredBackups } from "../plants/plant-backups.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
-import type { IdentityProvider } from "./sign-in.ts";
 
 /** What the operator listener shows and manages. `operatorRoutes` passes the routes of each subject only what they use. */
 export interface OperatorDependencies {
@@ -17,7 +17,7 @@ export interface OperatorDependencies {
   readonly backups: ConfiguredBackups;
   readonly metrics: Metrics;
   /** Undefined if there is none. */
-  readonly identityProvider: IdentityProvider | undefined;
+  readonly identityProvider: ProviderKeys | undefined;
   /** The value that each setting has, and where it is from. */
   readonly effectiveSettings: readonly Setting[];
   /** Where clients send plants. Both listeners have the same certificate. */

@@ -1,15 +1,8 @@
 import type { Caller } from "../access/gate.ts";
-import type { OidcSettings } from "../access/jwt-verifier.ts";
 import type { ProviderKeys } from "../access/provider-keys.ts";
 import { scopes } from "../access/scopes.ts";
 import { isoTime } from "../text/time.ts";
 import { latestExpiryMs } from "./tokens.ts";
-
-/** The identity provider: how it is configured, and what it publishes. */
-export interface IdentityProvider {
-  readonly settings: OidcSettings;
-  readonly keys: ProviderKeys;
-}
 
 /** Who is signed in. `bodyBytesMax` is the limit of POST /plants. */
 export function presentCaller(caller: Caller, publicUrl: string, bodyBytesMax: number) {
@@ -28,11 +21,11 @@ export function presentCaller(caller: Caller, publicUrl: string, bodyBytesMax: n
 }
 
 /** What a browser needs for a sign-in at the identity provider; undefined if the console has no client there. */
-export function presentProvider(provider: IdentityProvider | undefined) {
+export function presentProvider(provider: ProviderKeys | undefined) {
   if (provider?.settings.clientId === undefined) return undefined;
   const { issuer, audience, clientId } = provider.settings;
   // Undefined until the provider has been reached.
-  const published = provider.keys.current?.provider;
+  const published = provider.current?.provider;
   return {
     issuer,
     audience,

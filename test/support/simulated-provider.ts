@@ -2,8 +2,8 @@
 import { spyOn } from "bun:test";
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from "jose";
 import { Gate } from "../../src/access/gate.ts";
-import { JwtVerifier, type OidcSettings } from "../../src/access/jwt-verifier.ts";
-import { ProviderKeys } from "../../src/access/provider-keys.ts";
+import { JwtVerifier } from "../../src/access/jwt-verifier.ts";
+import { type OidcSettings, ProviderKeys } from "../../src/access/provider-keys.ts";
 
 export const oidcSettings: OidcSettings = {
   issuer: "https://id.example.org",
@@ -63,8 +63,8 @@ export async function startGate(first: readonly JWK[] = []) {
     providerAvailable: () => log.push("available"),
   };
   let nowMs = 0;
-  const keys = new ProviderKeys(oidcSettings.issuer, events, () => nowMs);
-  const gate = new Gate([], new JwtVerifier(oidcSettings, keys));
+  const keys = new ProviderKeys(oidcSettings, events, () => nowMs);
+  const gate = new Gate([], new JwtVerifier(keys));
   keys.onChange(() => gate.forgetJwts());
   /** What the gate knows without verifying. */
   const known = (jwt: string, nowMs = Date.now()) => gate.admit(`Bearer ${jwt}`, "operator", nowMs);
