@@ -1,8 +1,8 @@
 import { withoutPassword } from "../config/database.ts";
-import type { ConfigSources } from "../config/read-config.ts";
+import { type ConfigSources, parseNamed } from "../config/read-config.ts";
 import { secrets } from "../config/settings.ts";
 import { misuse, type Problem } from "../system/problem.ts";
-import { type Command, flagsOf, ownFlagsOf, parseArgument, secretsOf } from "./command.ts";
+import { type Command, flagsOf, ownFlagsOf, secretsOf } from "./command.ts";
 import { didYouMean, nearestWord } from "./suggestion.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -57,7 +57,7 @@ function readArgument(positionals: readonly string[], { argument, usage }: Comma
   const [text = ""] = positionals;
   const name = usage.split(" ").at(-1) ?? "";
   if (text === "") throw misuse(`${name} is needed.`);
-  return parseArgument(name, text, argument);
+  return parseNamed(name, text, argument);
 }
 
 /** The name and the value of a flag. Unless `=` attaches the value, it is taken from the rest of the arguments. */

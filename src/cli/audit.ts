@@ -2,7 +2,7 @@ import { type AuditEntry, presentAuditEntry } from "../access/audit.ts";
 import { auditLabels } from "../text/audit-labels.ts";
 import { formatCount } from "../text/counts.ts";
 import { countFrom } from "../text/parsers.ts";
-import { command, flag, jsonFlag } from "./command.ts";
+import { command, defaultingTo, flag, jsonFlag } from "./command.ts";
 import { reading } from "./openings.ts";
 import { type Column, formatTable } from "./table.ts";
 
@@ -20,7 +20,7 @@ export const audit = command({
   summary: "list token changes, sign-ins, exports, imports and backups",
   examples: ["plant-store audit", "plant-store audit --limit 1000 --json"],
   flags: {
-    limit: flag("COUNT", "how many entries to list", countFrom(1, 100_000), "50"),
+    limit: defaultingTo("50", flag("COUNT", "how many entries to list", countFrom(1, 100_000))),
     json: jsonFlag,
   },
   opens: reading,

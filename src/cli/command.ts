@@ -1,8 +1,7 @@
-import { withoutPassword } from "../config/database.ts";
-import type { ConfigSources } from "../config/read-config.ts";
+import { type ConfigSources, parseNamed } from "../config/read-config.ts";
 import { type Secret, type Setting, secrets, settings } from "../config/settings.ts";
 import { misuse } from "../system/problem.ts";
-import { describeInvalid, InvalidValue, type Parser } from "../text/parsers.ts";
+import type { Parser } from "../text/parsers.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** A flag, and how its values are read. */
@@ -67,43 +66,33 @@ export function command<const Own extends Flags, Argument, Opened>(
   return definition;
 }
 
-/** @throws Problem the text of `name` is invalid */
-export function parseArgument<Value>(name: string, text: string, parse: Parser<Value>): Value {
-  try {
-    return parse(text);
-  } catch (error) {
-    if (error instanceof InvalidValue)
-      throw misuse(`${describeInvalid(name, error, withoutPassword(text))}.`);
-    throw error;
-  }
-}
-
 /** A flag without a value. */
 export function switchFlag(help: string): Flag<boolean> {
   return { placeholder: "", help, read: (texts) => texts.length > 0 };
 }
 
-/** A flag with one value. If it is repeated, the last one counts. The default is what someone would type. */
-export function flag<Value>(placeholder: string, help: string, parse: Parser<Value>): Flag<Value | undefined>;
+/** A flag with one value. If it is repeated, the last one counts. */
 export function flag<Value>(
   placeholder: string,
   help: string,
   parse: Parser<Value>,
-  defaultText: string,
-): Flag<Value>;
-export function flag<Value>(
-  placeholder: string,
-  help: string,
-  parse: Parser<Value>,
-  defaultText?: string,
 ): Flag<Value | undefined> {
   return {
     placeholder,
-    help: withDefault(help, defaultText),
+    help,
     read(texts, label) {
-      const text = texts.at(-1) ?? defaultText;
-      return text === undefined ? undefined : parseArgument(label, text, parse);
+      const text = texts.at(-1);
+      return text === undefined ? undefined : parseNamed(label, text, parse);
     },
+  };
+}
+
+/** The flag with a default value, as someone would type it. */
+export function defaultingTo<Value>(text: string, optional: Flag<Value | undefined>): Flag<Value> {
+  return {
+    ...optional,
+    help: withDefault(optional.help, text),
+    read: (texts, label) => optional.read([text, ...texts], label) as Value,
   };
 }
 
@@ -128,7 +117,7 @@ export function repeatedFlag<Value>(
   return {
     placeholder,
     help,
-    read: (texts, label) => texts.map((text) => parseArgument(label, text, parse)),
+    read: (texts, label) => texts.map((text) => parseNamed(label, text, parse)),
   };
 }
 
@@ -177,6 +166,6 @@ export function flagsOf(of: Command): readonly ListedFlag[] {
   return [...own, ...ofSettings];
 }
 
-function withDefault(help: string, text: string | undefined): string {
+function withDefault(help: string, text: string): string {
   return text ? `${help} (${text})` : help;
 }

@@ -3,7 +3,7 @@ import { exportFormatNames, exportFormats, exportText } from "../files/export-fo
 import { pagesOf } from "../plants/plant-archive.ts";
 import { formatPlural, shareOf } from "../text/counts.ts";
 import { oneOf } from "../text/parsers.ts";
-import { command, flag } from "./command.ts";
+import { command, defaultingTo, flag } from "./command.ts";
 import { reading } from "./openings.ts";
 import { filterFlags, filterOf } from "./plant-filter.ts";
 import { showProgress, startsOver } from "./progress.ts";
@@ -18,11 +18,9 @@ export const exportPlants = command({
     "plant-store export --format csv --tag indoor > indoor.csv",
   ],
   flags: {
-    format: flag(
-      "FORMAT",
-      "ndjson, json, csv, or csv-safe for spreadsheets",
-      oneOf(exportFormatNames),
+    format: defaultingTo(
       "ndjson",
+      flag("FORMAT", "ndjson, json, csv, or csv-safe for spreadsheets", oneOf(exportFormatNames)),
     ),
     ...filterFlags,
   },

@@ -13,7 +13,7 @@ import { hourMs } from "../text/duration.ts";
 import { formatJson } from "../text/json-text.ts";
 import { durationFrom } from "../text/parsers.ts";
 import { isoTime } from "../text/time.ts";
-import { command, flag, switchFlag } from "./command.ts";
+import { command, defaultingTo, flag, switchFlag } from "./command.ts";
 import { FollowedFile } from "./followed-file.ts";
 import { filterFlags, filterOf } from "./plant-filter.ts";
 import { resumes, showProgress } from "./progress.ts";
@@ -36,11 +36,13 @@ export const follow = command({
     output: flag("FILE", "append to this file, and go on from its last plant", String),
     after: flag("CURSOR", "begin after this cursor, or now (the first plant)", String),
     once: switchFlag("stop once everything is there that was stored before the start"),
-    every: flag(
-      "TIME",
-      "how long to wait for new plants, such as 10s",
-      durationFrom(1, hourMs, "from 1ms to 1h, such as 10s"),
+    every: defaultingTo(
       "1s",
+      flag(
+        "TIME",
+        "how long to wait for new plants, such as 10s",
+        durationFrom(1, hourMs, "from 1ms to 1h, such as 10s"),
+      ),
     ),
     attempts: attemptsFlag,
     ...filterFlags,

@@ -9,17 +9,15 @@ import type { Address } from "../system/ip-address.ts";
 import { Problem } from "../system/problem.ts";
 import { hourMs } from "../text/duration.ts";
 import { countFrom } from "../text/parsers.ts";
-import { flag } from "./command.ts";
+import { defaultingTo, flag } from "./command.ts";
 import type { Terminal } from "./terminal.ts";
 
 export const urlFlag = (help: string) => flag("URL", help, parseBaseUrl);
 
 // This many attempts take at least 15 seconds, even if jitter halves each delay and each attempt fails immediately.
-export const attemptsFlag = flag(
-  "COUNT",
-  "how often to try while the service does not respond",
-  countFrom(1, 10_000),
+export const attemptsFlag = defaultingTo(
   "12",
+  flag("COUNT", "how often to try while the service does not respond", countFrom(1, 10_000)),
 );
 
 /** The URL of a listener of the service that this configuration starts. */

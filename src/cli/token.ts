@@ -8,7 +8,7 @@ import { hourMs } from "../text/duration.ts";
 import { expecting, oneOf, parseDuration } from "../text/parsers.ts";
 import { isoMinutes } from "../text/time.ts";
 import { eitherOf } from "../text/words.ts";
-import { command, flag, jsonFlag, repeatedFlag, required } from "./command.ts";
+import { command, defaultingTo, flag, jsonFlag, repeatedFlag, required } from "./command.ts";
 import { reading, tokens, tokensOfAnyStore } from "./openings.ts";
 import { type Column, formatTable } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
@@ -89,11 +89,9 @@ export const tokenRotate = command({
   summary: "replace a token's secret; the old one stays valid for a while",
   examples: ["plant-store token rotate greenhouse --overlap 24h"],
   flags: {
-    overlap: flag(
-      "TIME",
-      "how long the old secret stays valid",
-      parseDuration,
+    overlap: defaultingTo(
       `${overlapMsDefault / hourMs}h`,
+      flag("TIME", "how long the old secret stays valid", parseDuration),
     ),
     json: jsonFlag,
   },

@@ -5,7 +5,7 @@ import { bearerShape, digestOf, isMistyped, jwtShape } from "../access/token-sec
 import { describeFileError } from "../system/errors.ts";
 import type { Address } from "../system/ip-address.ts";
 import { misuse } from "../system/problem.ts";
-import { describeInvalid, InvalidValue } from "../text/parsers.ts";
+import { describeInvalid, InvalidValue, type Parser } from "../text/parsers.ts";
 import { withoutPassword } from "./database.ts";
 import {
   type Secret,
@@ -131,6 +131,17 @@ export function secretFiles(used: readonly Secret[], environment: ConfigSources[
   return used.flatMap(({ variable }) => environment[`${variable}_FILE`] || []);
 }
 
+/** The value of a flag, a variable or an argument. @throws Problem the text of `name` is invalid */
+export function parseNamed<Value>(name: string, text: string, parse: Parser<Value>): Value {
+  try {
+    return parse(text);
+  } catch (error) {
+    if (error instanceof InvalidValue)
+      throw misuse(`${describeInvalid(name, error, withoutPassword(text))}.`);
+    throw error;
+  }
+}
+
 /** Variables with our prefix that are not settings. */
 export function unknownVariables(environment: ConfigSources["environment"]): string[] {
   const known = [
@@ -212,13 +223,7 @@ function sourceOfSecret(variable: string, { environment }: ConfigSources): Effec
 
 function readSetting(setting: Setting<unknown>, sources: ConfigSources): unknown {
   const { text, label } = findSetting(setting, sources);
-  try {
-    return setting.parse(text);
-  } catch (error) {
-    if (error instanceof InvalidValue)
-      throw misuse(`${describeInvalid(label, error, withoutPassword(text))}.`);
-    throw error;
-  }
+  return parseNamed(label, text, setting.parse);
 }
 
 function readPresetTokens(sources: ConfigSources, acceptsJwts: boolean): PresetToken[] {
