@@ -32,10 +32,6 @@ const terminal: Process = {
   readFile: (path) => readFileSync(path, "utf8"),
   input: () => process.stdin,
   out: (data) => output.write(data),
-  outWithBackpressure(data) {
-    output.write(data);
-    return output.flush();
-  },
   outFlushed: () => output.flush(),
   err: (text) => void stderr.write(text),
   errHasColour: errIsTerminal && !isDumb && !env["NO_COLOR"],

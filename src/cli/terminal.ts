@@ -20,13 +20,11 @@ export interface Process {
   /** Opens standard input; the caller destroys it. */
   readonly input: () => AsyncIterable<Uint8Array> & { destroy(): void };
   /** Writes data to standard output. */
-  readonly out: (text: string) => void;
+  readonly out: (data: string | Uint8Array) => void;
   /**
-   * Writes much data to standard output: resolves when more can be written, or with false if the reader is gone.
+   * Resolves once everything that was written is out, or with false if the reader is gone.
    * @throws Problem it cannot be written, such as to a full disk.
    */
-  readonly outWithBackpressure: (data: string | Uint8Array) => Promise<boolean>;
-  /** Resolves as `outWithBackpressure` does, once everything that was written before is out. */
   readonly outFlushed: () => Promise<boolean>;
   /** Writes messages to standard error: errors, warnings, progress, the log. */
   readonly err: (text: string) => void;
@@ -50,6 +48,8 @@ export interface Process {
 
 /** The process as a command sees it. What it prints cannot control a terminal, and its messages break between words there. */
 export interface Terminal extends Process {
+  /** Writes much data to standard output, and resolves as `outFlushed` does. */
+  readonly outWithBackpressure: (data: string | Uint8Array) => Promise<boolean>;
   /** Writes messages that --quiet leaves out to standard error: what was done, and hints. */
   readonly note: (text: string) => void;
   /** Writes a warning to standard error: one sentence or more. */
@@ -80,7 +80,7 @@ export function escapeInvisible(text: string): string {
  * are not broken.
  */
 export function terminalOf(given: Process, { isLog = false, isQuiet = false } = {}): Terminal {
-  const { out, outWithBackpressure, outIsTerminal, errIsTerminal } = given;
+  const { outIsTerminal, errIsTerminal } = given;
   const canRedraw = given.errCanRedraw && !isQuiet;
   let hasLine = false;
   let reportInterrupted = (): void => {};
@@ -94,7 +94,8 @@ export function terminalOf(given: Process, { isLog = false, isQuiet = false } = 
     const lines = escapeUnkept(text, invisibleInLines);
     given.err(errIsTerminal ? wrappedLines(lines, given.errColumns) : lines);
   };
-  const print = (text: string) => out(outIsTerminal ? escapeUnkept(text, invisibleInLines) : text);
+  const out = (data: string | Uint8Array) =>
+    given.out(outIsTerminal && typeof data === "string" ? escapeUnkept(data, invisibleInLines) : data);
   const err = isLog ? printLog : printMessage;
   return {
     ...given,
@@ -105,15 +106,15 @@ export function terminalOf(given: Process, { isLog = false, isQuiet = false } = 
     get errColumns() {
       return given.errColumns;
     },
-    out: print,
-    outWithBackpressure: (data) =>
-      outWithBackpressure(
-        outIsTerminal && typeof data === "string" ? escapeUnkept(data, invisibleInLines) : data,
-      ),
+    out,
+    outWithBackpressure(data) {
+      out(data);
+      return given.outFlushed();
+    },
     err,
     note: isQuiet ? () => {} : printMessage,
     warn: (sentence) => err(`plant-store: ${sentence}\n`),
-    printJson: (value) => print(`${formatJson(value, 2)}\n`),
+    printJson: (value) => out(`${formatJson(value, 2)}\n`),
     showLine,
     ifInterrupted(report) {
       reportInterrupted = report;

@@ -26,7 +26,7 @@ export async function runInProcess(
   } = {},
 ): Promise<Finished> {
   if (executable !== undefined) return plantStore(args, { environment });
-  const collect = (stream: "out" | "err") => (text: string) => {
+  const collect = (stream: "out" | "err") => (text: string | Uint8Array) => {
     written[stream] += text;
   };
   const unused = (): never => {
@@ -38,10 +38,6 @@ export async function runInProcess(
     readFile: (path) => readFileSync(path, "utf8"),
     input: unused,
     out: collect("out"),
-    outWithBackpressure: async (text) => {
-      written.out += text;
-      return true;
-    },
     outFlushed: async () => true,
     err: collect("err"),
     errHasColour: false,
