@@ -2,6 +2,7 @@ import { minuteMs } from "../text/duration.ts";
 import { type FirstToken, type FirstTokenOptions, issueFirstToken, mintFirstToken } from "./first-token.ts";
 import type { Gate } from "./gate.ts";
 import type { Token } from "./token.ts";
+import { tokensPollEveryMs } from "./tokens.ts";
 
 export interface TokenEvents {
   tokensChanged(count: number): void;
@@ -15,8 +16,6 @@ export interface TokenUpkeepOptions extends FirstTokenOptions {
   readonly events: TokenEvents;
 }
 
-// At this rate a revoked token is refused well within a second.
-const tokensPollEveryMs = 250;
 const usesWrittenEveryMs = minuteMs;
 
 /** Keeps the gate up to date with the store, and the store with the uses of tokens. */

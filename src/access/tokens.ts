@@ -75,6 +75,8 @@ type NewToken = Pick<Token, "name" | "scopes" | "expiresAtMs" | "createdBy">;
 
 /** How long an old secret stays valid after a rotation. */
 export const overlapMsDefault = hourMs;
+/** How often a service looks for changes that others made. At this rate a revoked token is refused well within a second. */
+export const tokensPollEveryMs = 250;
 const lifetimeMsMin = 1000;
 const lifetimeMsMax = 100 * 365 * dayMs;
 

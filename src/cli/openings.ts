@@ -2,6 +2,8 @@
 
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { tokensPollEveryMs } from "../access/tokens.ts";
 import { isDatabaseUrl } from "../config/database.ts";
 import { type ConfigSources, readConfig, readStoreConfig } from "../config/read-config.ts";
 import { secrets, settings } from "../config/settings.ts";
@@ -15,6 +17,9 @@ const store = {
   settings: [settings.database, settings.allowUnsafeDatabase],
   secrets: [secrets.databasePassword],
 };
+
+// How long a service takes to read the tokens after a change.
+const pollMsMax = 100;
 
 /** The store, to read it even while a service uses it. A data file without its WAL is read with a warning. */
 export const reading: Opening<ReadableStore> = {
@@ -36,7 +41,15 @@ function tokensOf(options: { readonly mayCreate: boolean }): Opening<Pick<Store,
     ...store,
     async open(sources, terminal) {
       const config = readStoreConfig(sources);
-      return notingNewFile(config.database, terminal, () => openTokens(config, options));
+      const opened = await notingNewFile(config.database, terminal, () => openTokens(config, options));
+      return {
+        tokens: opened.tokens,
+        // Until a running service has found the change: a script may use its new token at once.
+        async [Symbol.asyncDispose]() {
+          await opened[Symbol.asyncDispose]();
+          await sleep(tokensPollEveryMs + pollMsMax);
+        },
+      };
     },
   };
 }

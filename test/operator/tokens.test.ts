@@ -1,5 +1,6 @@
 // Tokens through the operator API: they are created, rotated and revoked, and never outlive the one that created them.
 import { afterAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import type { JsonFrom } from "../../src/operator/operator-table.ts";
 import type { MintedTokenJson, TokenJson } from "../../src/operator/responses.ts";
 import {
@@ -10,6 +11,8 @@ import {
   operatorPost,
 } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { runInProcess } from "../support/terminal.ts";
 import { startTestService } from "../support/test-service.ts";
 import { bearer } from "../support/tokens.ts";
 
@@ -18,7 +21,7 @@ const service = await startTestService();
 afterAll(() => service[Symbol.asyncDispose]());
 
 /** The status of a create with nothing in it: 400 if the token is good, and 401 if it is not. */
-const use = async (secret: string) => (await post(service.url, "{}", bearer(secret))).status;
+const use = async (secret: string, { url } = service) => (await post(url, "{}", bearer(secret))).status;
 
 const readState = async () => ({ tokens: await listTokens(service), audited: await lastAudited(service, 1) });
 
@@ -62,6 +65,21 @@ test("a token is used when it is created, replaced when it is rotated, and ends 
   expect(shown).not.toContain("digest");
   expect(shown).not.toContain(old.secret);
   expect(shown).not.toContain(replacement.secret);
+});
+
+test("what a command does to a token holds in a running service once the command has ended", async () => {
+  using folder = temporaryFolder();
+  const database = join(folder.path, "plants.db");
+  await using running = await startTestService({ database });
+  const run = async (...args: string[]) =>
+    (await runInProcess(["token", ...args, "--database", database])).out.trim();
+  const created = await run("create", "--name", "script");
+  expect(await use(created, running)).toBe(400);
+  const rotated = await run("rotate", "script", "--overlap", "0s");
+  expect(await use(created, running)).toBe(401);
+  expect(await use(rotated, running)).toBe(400);
+  await run("revoke", "script");
+  expect(await use(rotated, running)).toBe(401);
 });
 
 test("a token that expires before the overlap is over is not prolonged by rotating", async () => {
