@@ -161,7 +161,7 @@ describe("a copy that is damaged", () => {
     expect(await runInProcess(args)).toEqual({
       code: 1,
       out: "",
-      err: `plant-store: The copy of ${file} is damaged: non-TEXT value in plants.name.\n`,
+      err: `plant-store: The copy of ${file} is damaged: non-TEXT value in plants.name; the plants 1 to 1024 cannot be read: JSON cannot hold BLOB values.\n`,
     });
     expect(readdirSync(backups)).toEqual([]);
     expect(existsSync(lastBackupFile(file))).toBe(false);

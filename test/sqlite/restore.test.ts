@@ -124,7 +124,7 @@ test("a restore removes what an interrupted one left", async () => {
 
 test("restore refuses a folder instead of a backup", async () => {
   const { err } = await restore(folder.path, folder.newPath());
-  expect(err).toContain(`The backup ${folder.path} is not a file.`);
+  expect(err).toContain(`${folder.path} is a folder; name a file in it`);
 });
 
 test.skipIf(lacksSyncShim())(

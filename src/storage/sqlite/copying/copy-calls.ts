@@ -52,7 +52,7 @@ export class CopyThread implements AsyncDisposable {
   /**
    * Copies what a reader of a data file sees, WAL included, into a new file. One that is complete is read without a WAL.
    */
-  copy(from: string, to: string, { isComplete = false } = {}): Promise<void> {
+  copy(from: string, to: string, isComplete: boolean): Promise<void> {
     // SQLite says nothing while it copies, but the new file grows to about the size of the old one.
     this.#onStep({
       doing: "copying",

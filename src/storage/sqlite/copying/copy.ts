@@ -25,13 +25,6 @@ export interface CheckedCopy extends StoreDigest {
   readonly problems: readonly string[];
 }
 
-interface CopyOptions {
-  /** Whether the source is read without a WAL. */
-  readonly isComplete?: boolean;
-  /** Changes the copy before it is checked. */
-  readonly change?: (copy: string) => void;
-}
-
 const partialEnding = ".partial-";
 // Whatever is older was left by a copy that was interrupted.
 const partialMsMax = dayMs;
@@ -58,31 +51,24 @@ export function removeOldPartials(folder: string, isName: (name: string) => bool
 
 /**
  * Copies a store in use: SQLite reads a snapshot, with what is in the WAL, and writes all of it to a new file, which is then checked
- * and synced. Writers go on, and only the WAL grows meanwhile. If that fails, the file is removed.
+ * and synced. Writers go on, and only the WAL grows meanwhile. If that fails, the caller removes the file.
+ * With `isComplete`, the source is read without a WAL; `change` changes the copy before it is checked.
  * @throws Problem it cannot be copied, or the copy is damaged.
  */
 export async function copyDataFile(
   thread: CopyThread,
   from: string,
   to: string,
-  { isComplete = false, change }: CopyOptions = {},
+  isComplete = false,
+  change?: (copy: string) => void,
 ): Promise<CheckedCopy> {
-  try {
-    await thread.copy(from, to, { isComplete });
-    change?.(to);
-    const { damage, plants, matchedPlants, blocks, changedBlocks, problems } = await thread.check(
-      to,
-      " the copy of",
-    );
-    if (damage.length > 0) throw new Problem(`The copy of ${from} is damaged: ${damage.join("; ")}.`);
-    if (blocks === undefined) throw new Problem(`The copy of ${from} is damaged: ${problems.join("; ")}.`);
-    await thread.syncFile(to);
-    const bytes = fileSize(to);
-    return { bytes, plants, matchedPlants, changedBlocks, problems, ...digestOfStore(blocks) };
-  } catch (error) {
-    removeIfPossible(to);
-    throw error;
-  }
+  await thread.copy(from, to, isComplete);
+  change?.(to);
+  const { damage, blocks, ...rows } = await thread.check(to, " the copy of");
+  if (damage.length > 0 || blocks === undefined)
+    throw new Problem(`The copy of ${from} is damaged: ${[...damage, ...rows.problems].join("; ")}.`);
+  await thread.syncFile(to);
+  return { bytes: fileSize(to), ...rows, ...digestOfStore(blocks) };
 }
 
 /**

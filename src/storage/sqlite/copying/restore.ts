@@ -10,7 +10,7 @@ import {
   firstTokenPath,
   realDataFile,
   refuseExisting,
-  refuseUnreadableDatabase,
+  refuseUnusablePath,
 } from "../data-file/data-file-path.ts";
 import { asDataFileProblem, LostWal } from "../data-file/data-file-problem.ts";
 import { fileSize, makeDirectory, removeDatabase, syncDirectory } from "../data-file/durable-files.ts";
@@ -20,7 +20,6 @@ import { lastBackupFile, whyUnrecorded } from "../data-file/last-backup.ts";
 import { refuseMountPoint } from "../data-file/mount-point.ts";
 import { lockAgainstWriters, lockForWriting } from "../data-file/writer-lock.ts";
 import { inspectDataFile, ownerOfWal, refuseByTable } from "../opening/data-file-table.ts";
-import { openWithoutWal, refuseUnusable } from "../opening/open-read-only.ts";
 import { folderForOld, moveWalInto, replaceBy, replacementFile } from "../opening/swap.ts";
 import type { BackupFile } from "./backup.ts";
 import { timeInName } from "./backup-names.ts";
@@ -99,7 +98,7 @@ async function makeCopy(
   const copy = replacementFile(path);
   try {
     removeDatabase(copy);
-    return await copyDataFile(thread, from, copy, { isComplete, change: giveNewStoreId });
+    return await copyDataFile(thread, from, copy, isComplete, giveNewStoreId);
   } catch (error) {
     removeIfPossible(copy);
     throw asDataFileProblem(error, copy);
@@ -154,23 +153,16 @@ function recordRestored(
 
 /**
  * Whether the source is read without a WAL: a file that VACUUM made has none, and that of an overwritten one must not be applied.
- * @throws Problem the source cannot be restored.
+ * @throws Problem the table refuses the source.
  */
 function isCompleteSource(from: string, path: string, warn: RestoreOptions["warn"]): boolean {
-  const isAccepted = isSameFile(from, path);
-  const ignoresWal = isAccepted && readMarker(path) === "overwritten";
+  const isOverwritten = isSameFile(from, path) && readMarker(path) === "overwritten";
   using lock = lockAgainstWriters(from);
-  if (isAccepted && lock.hasWriter) return false;
-  if (lock.hasWriter) {
-    refuseUnusable(from);
-    return false;
-  }
+  // Whoever has it open has checked it.
+  if (lock.hasWriter) return false;
   const state = inspectDataFile(from);
-  const hasForeignWal = state.verdict === "foreign WAL";
-  if (ignoresWal || state.kind === "copy") {
-    if (hasForeignWal || (ignoresWal && state.wal.kind !== "none"))
-      warn(`${from}-wal is not applied: it does not belong to this file.`);
-    openWithoutWal(from).close();
+  if (isOverwritten || state.kind === "copy") {
+    if (state.wal.kind !== "none") warn(`${from}-wal is not applied: it does not belong to this file.`);
     return true;
   }
   try {
@@ -183,7 +175,7 @@ function isCompleteSource(from: string, path: string, warn: RestoreOptions["warn
 }
 
 function refuseMissingBackup(from: string): void {
-  refuseUnreadableDatabase(from);
+  refuseUnusablePath(from);
   if (!existsSync(from)) throw new Problem(`The backup ${from} does not exist.`);
   if (!statSync(from).isFile()) throw new Problem(`The backup ${from} is not a file.`);
 }
