@@ -59,7 +59,7 @@ const canRun = isRoot && runAsUser(["version"]).code === 0;
 const listeners = ["--listen", "127.0.0.1:0", "--operator-listen", "off"];
 const denied = (
   file: string,
-  whose = "It belongs to uid 0: change its owner with chown, or run this as that user.",
+  whose = `It belongs to uid 0, and this runs as uid ${user}: change its owner or its mode.`,
 ) => ({
   code: 1,
   out: "",
@@ -118,7 +118,7 @@ describe.skipIf(lacks("root", !canRun))("a user without a passwd entry and witho
     using folder = userFolder();
     const file = await createToken(folder.path);
     chmodSync(folder.path, 0o300);
-    const ownMode = "It belongs to this user: change its mode with chmod.";
+    const ownMode = `It belongs to uid ${user}, and this runs as uid ${user}: change its owner or its mode.`;
     expect(runAsUser(["serve", ...listeners, "--database", file])).toEqual(denied(folder.path, ownMode));
     expect(existsSync(`${file}.failure.json`)).toBe(false);
   });
@@ -130,7 +130,7 @@ describe.skipIf(lacks("root", !canRun))("a user without a passwd entry and witho
     mkdirSync(closed);
     const file = await createToken(closed);
     chmodSync(closed, 0);
-    const whose = `The folder ${closed} belongs to uid 0: change its owner with chown, or run this as that user.`;
+    const whose = `The folder ${closed} belongs to uid 0, and this runs as uid ${user}: change its owner or its mode.`;
     for (const args of [["list"], ["token", "create", "--name", "b"], ["verify"]])
       expect(runAsUser([...args, "--database", file])).toEqual(denied(file, whose));
     const restored = runAsUser(["restore", file, "--database", join(folder.path, "new.db")]);

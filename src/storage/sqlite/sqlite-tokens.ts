@@ -4,7 +4,6 @@ import type { Token } from "../../access/token.ts";
 import type { TokenStore, TokenUse } from "../../access/tokens.ts";
 import { StoredTokens, type TokenChange, tokenColumns, tokenFrom, tokenValues } from "../token-rows.ts";
 import { readPragma } from "./data-file/connect.ts";
-import { realDataFile, refuseMissingFile } from "./data-file/data-file-path.ts";
 import { syncWal } from "./data-file/durable-files.ts";
 import { recordSyncFailure } from "./data-file/left-open.ts";
 import { openBeside } from "./opening/open-for-writing.ts";
@@ -76,7 +75,6 @@ export function openTokenFile(
   named: string,
   { mayCreate }: { readonly mayCreate: boolean },
 ): { readonly tokens: TokenStore } & AsyncDisposable {
-  if (!mayCreate) refuseMissingFile(realDataFile(named));
   const file = openBeside(named, { mayCreate });
   const { database, path, holdsLock } = file;
   // A service that runs fsyncs a transaction after its commit. If the power failed with that one and one of ours unsynced, the

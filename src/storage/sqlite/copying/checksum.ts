@@ -2,8 +2,11 @@
 import { createHash } from "node:crypto";
 import { createReadStream, readFileSync, statSync } from "node:fs";
 import { basename } from "node:path";
-import { fileSize, isSmallFile } from "../data-file/durable-files.ts";
+import { fileSize } from "../data-file/durable-files.ts";
 import { type Progress, setProgress } from "./progress.ts";
+
+// A SHA-256 and the longest path.
+const checksumFileBytesMax = 4200;
 
 /** Where the checksum of a file is, in the form of sha256sum. */
 export function checksumFile(path: string): string {
@@ -38,5 +41,6 @@ export async function computeChecksum(path: string, progress: Progress): Promise
 function readChecksumFile(path: string): string | undefined {
   const found = statSync(checksumFile(path), { throwIfNoEntry: false });
   if (found === undefined) return undefined;
-  return isSmallFile(found) ? readFileSync(checksumFile(path), "utf8") : "";
+  const isSmall = found.isFile() && found.size <= checksumFileBytesMax;
+  return isSmall ? readFileSync(checksumFile(path), "utf8") : "";
 }

@@ -5,7 +5,7 @@ import { Problem } from "../../../system/problem.ts";
 import { isoTime } from "../../../text/time.ts";
 import { digestOfStore } from "../blocks/block-digests.ts";
 import { describeEachBlock, rangeOf } from "../blocks/blocks.ts";
-import { realDataFile, refuseMissingFile, refuseUnreadableDatabase } from "../data-file/data-file-path.ts";
+import { realDataFile, refuseMissingFile, refuseUnusablePath } from "../data-file/data-file-path.ts";
 import { isDamage } from "../data-file/data-file-problem.ts";
 import { type LastBackup, readLastBackup } from "../data-file/last-backup.ts";
 import { schemaNumber } from "../migrations/migrate.ts";
@@ -35,7 +35,7 @@ export interface Verified extends StoreDigest {
  * @throws Problem it is not a data file; or, before anything is checked, the record of the last backup cannot be read.
  */
 export async function verifyDataFile(path: string, onStep: OnStep = ignoreStep): Promise<Verified> {
-  refuseUnreadableDatabase(realDataFile(path));
+  refuseUnusablePath(realDataFile(path));
   // Read before the rows: a backup that ends meanwhile may cover plants that this check does not read.
   const recorded = readLastBackup(path);
   await using thread = new CopyThread(onStep);

@@ -60,10 +60,6 @@ export function readSchema(database: Database): void {
   database.query("SELECT count(*) FROM sqlite_schema").get();
 }
 
-export function hasTable(database: Database, name: string): boolean {
-  return database.query("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(name) !== null;
-}
-
 export function readPragma(database: Database, name: string): bigint {
   const row = database.query<Record<string, bigint>, []>(`PRAGMA ${name}`).get();
   return Object.values(row ?? {})[0] ?? 0n;

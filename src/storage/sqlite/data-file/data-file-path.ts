@@ -35,22 +35,22 @@ export function firstTokenPath(path: string): string {
  * @throws Problem it does not exist, is a folder, or this user may not read it. `advice` is for one that does not exist.
  */
 export function refuseMissingFile(path: string, advice = whereItMayBe): void {
-  refuseUnreadableDatabase(path);
-  refuseFolder(path);
+  refuseUnusablePath(path);
   if (!existsSync(path)) throw new Problem(`There is no data file at ${path}. ${advice}`);
 }
 
 /**
  * A file in a folder that this user may not enter looks as if it were missing, so this comes before any other check.
- * @throws Problem this user may not read it.
+ * @throws Problem this user may not use it so, or it is a folder.
  */
-export function refuseUnreadableDatabase(path: string): void {
-  refuseDenied(path, constants.R_OK);
-}
-
-/** @throws Problem this user may not read or may not write it. */
-export function refuseUnwritableDatabase(path: string): void {
-  refuseDenied(path, constants.R_OK | constants.W_OK);
+export function refuseUnusablePath(path: string, access = constants.R_OK): void {
+  try {
+    accessSync(path, access);
+  } catch (error) {
+    if (isDenied(error)) throw asDataFileProblem(error, path);
+  }
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true)
+    throw new Problem(`${path} is a folder; name a file in it, such as ${join(path, "plant-store.db")}.`);
 }
 
 export function mayWrite(path: string): boolean {
@@ -62,23 +62,9 @@ export function mayWrite(path: string): boolean {
   }
 }
 
-/** @throws Problem */
-export function refuseFolder(path: string): void {
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true)
-    throw new Problem(`${path} is a folder; name a file in it, such as ${join(path, "plant-store.db")}.`);
-}
-
 /** @throws Problem there is something at the path already; `why` says in one sentence what that means. */
 export function refuseExisting(path: string, why: string): void {
   // A symlink exists, even if its target does not.
   if (lstatSync(path, { throwIfNoEntry: false }) !== undefined)
     throw new Problem(`${path} already exists. ${why}.`);
-}
-
-function refuseDenied(path: string, access: number): void {
-  try {
-    accessSync(path, access);
-  } catch (error) {
-    if (isDenied(error)) throw asDataFileProblem(error, path);
-  }
 }

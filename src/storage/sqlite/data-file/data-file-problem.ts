@@ -117,8 +117,7 @@ function ownedBy(path: string): string {
     try {
       const { uid } = statSync(at);
       const named = at === path ? "It" : `The folder ${at}`;
-      if (uid === processUid()) return ` ${named} belongs to this user: change its mode with chmod.`;
-      return ` ${named} belongs to uid ${uid}: change its owner with chown, or run this as that user.`;
+      return ` ${named} belongs to uid ${uid}, and this runs as uid ${processUid()}: change its owner or its mode.`;
     } catch {
       if (dirname(at) === at) return "";
     }

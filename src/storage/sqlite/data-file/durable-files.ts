@@ -13,13 +13,12 @@ import {
   readSync,
   renameSync,
   rmSync,
-  type Stats,
   statSync,
   writeFileSync,
 } from "node:fs";
 import { platform } from "node:os";
 import { dirname } from "node:path";
-import { codeOf, describeFileError } from "../../../system/errors.ts";
+import { codeOf, describeFileError, describeWriteError } from "../../../system/errors.ts";
 import { Problem } from "../../../system/problem.ts";
 
 /** What a file system without hard links returns, such as FAT or some network file systems. */
@@ -28,8 +27,6 @@ export const noLinks = ["EPERM", "ENOSYS", "ENOTSUP", "EOPNOTSUPP", "EMLINK"];
 // Plants and token digests are for the service's own user. SQLite gives its WAL the same mode.
 const folderMode = 0o700;
 const fileMode = 0o600;
-// A SHA-256 and the longest path, in a checksum file. Records and markers are smaller.
-const smallFileBytesMax = 4200;
 // What file systems without fsync for folders return.
 const noFolderSync = ["EINVAL", "EBADF", "ENOTSUP", "EOPNOTSUPP"];
 
@@ -130,18 +127,14 @@ export function fileSize(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** Whether it is a small regular file. Reading a pipe, a device or a large file that someone put in its place might not end. */
-export function isSmallFile(found: Stats): boolean {
-  return found.isFile() && found.size <= smallFileBytesMax;
-}
-
-/**
- * To be called before a small file is read. A folder passes: reading it fails at once, and says what it is.
- * @throws Problem reading it might not end.
- */
-export function refuseEndless(found: Stats, path: string): void {
-  if (!isSmallFile(found) && !found.isDirectory())
-    throw new Problem(`${path} is not a small regular file; move it away.`);
+/** Writes a file, and returns why that could not be done; undefined if it was. */
+export function whyNotWritten(write: () => void): string | undefined {
+  try {
+    write();
+    return undefined;
+  } catch (error) {
+    return describeWriteError(error);
+  }
 }
 
 /** Creates a file for the owner of its folder and opens it for writing. Exclusive, which follows no symbolic link. */

@@ -1,12 +1,12 @@
 // The failure marker: a small file beside the data file, which tells the next start what happened to it.
 
-import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
-import { codeOf, describeFileError, describeWriteError } from "../../../system/errors.ts";
+import { codeOf, describeFileError } from "../../../system/errors.ts";
 import { Problem } from "../../../system/problem.ts";
 import { membersOfJson } from "../../../text/json-text.ts";
 import { asDataFileProblem, isDenied } from "./data-file-problem.ts";
-import { makeDirectory, refuseEndless, replaceFile, syncDirectory } from "./durable-files.ts";
+import { makeDirectory, replaceFile, syncDirectory, whyNotWritten } from "./durable-files.ts";
 
 /**
  * What happened to the data file while it was open:
@@ -22,19 +22,16 @@ export function markerFile(path: string): string {
 
 /** Records a failure for the next start. Returns why that could not be done; undefined if it was. */
 export function whyFailureUnrecorded(path: string, reason: Failure): string | undefined {
-  try {
+  return whyNotWritten(() => {
     // The folder may have been deleted too.
     const created = makeDirectory(dirname(path));
     // One that is there says as much, and its time is that of the first failure, by which the folder for the old files is named.
-    if (reason === "sync-failed" && existsSync(markerFile(path))) return undefined;
+    if (reason === "sync-failed" && existsSync(markerFile(path))) return;
     // A failed sync need not be known after a power loss, which empties the page cache too; and this disk may fail again.
     const sync = reason !== "sync-failed";
     replaceFile(markerFile(path), `${JSON.stringify({ reason })}\n`, { sync });
     if (sync) for (const folder of created) syncDirectory(folder);
-    return undefined;
-  } catch (error) {
-    return describeWriteError(error);
-  }
+  });
 }
 
 /** What the last process recorded. 1.2.1 may have left a replacement that it did not finish. */
@@ -68,11 +65,10 @@ export function refuseMarked(path: string, marker: Marker | undefined): void {
 
 function readReason(path: string): unknown {
   try {
-    refuseEndless(statSync(markerFile(path)), markerFile(path));
     return membersOfJson(readFileSync(markerFile(path), "utf8"))["reason"] ?? "";
   } catch (error) {
     if (codeOf(error) === "ENOENT") return undefined;
-    if (isDenied(error) || error instanceof Problem) throw asDataFileProblem(error, markerFile(path));
+    if (isDenied(error)) throw asDataFileProblem(error, markerFile(path));
     throw new Problem(
       `${markerFile(path)} records a failure and cannot be read: ${describeFileError(error)}.`,
     );

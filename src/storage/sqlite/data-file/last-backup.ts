@@ -1,14 +1,14 @@
 // The record of the last backup, a small file beside the data file. It is there from the first start on, so that it also says that
 // there was a store.
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import type { StoreDigest } from "../../../plants/plant-backups.ts";
-import { codeOf, describeWriteError } from "../../../system/errors.ts";
+import { codeOf } from "../../../system/errors.ts";
 import { membersOfJson } from "../../../text/json-text.ts";
 import { isoTime } from "../../../text/time.ts";
 import { realDataFile } from "./data-file-path.ts";
 import { asDataFileProblem } from "./data-file-problem.ts";
-import { makeDirectory, refuseEndless, replaceFile } from "./durable-files.ts";
+import { makeDirectory, replaceFile, whyNotWritten } from "./durable-files.ts";
 
 /** When the last backup was started, and what it holds. */
 export interface LastBackup extends StoreDigest {
@@ -28,13 +28,10 @@ export function recordStore(path: string): void {
 
 /** The same for a store whose files have vanished, perhaps with their folder. Returns why that could not be recorded. */
 export function whyStoreUnrecorded(path: string): string | undefined {
-  try {
+  return whyNotWritten(() => {
     makeDirectory(dirname(path));
     recordStore(path);
-    return undefined;
-  } catch (error) {
-    return describeWriteError(error);
-  }
+  });
 }
 
 /**
@@ -45,13 +42,8 @@ export function whyUnrecorded(
   path: string,
   { atMs, plants, coveredPlants, digest }: LastBackup,
 ): string | undefined {
-  try {
-    const record = { at: isoTime(atMs), plants, coveredPlants, digest };
-    replaceFile(lastBackupFile(path), `${JSON.stringify(record)}\n`);
-    return undefined;
-  } catch (error) {
-    return describeWriteError(error);
-  }
+  const record = { at: isoTime(atMs), plants, coveredPlants, digest };
+  return whyNotWritten(() => replaceFile(lastBackupFile(path), `${JSON.stringify(record)}\n`));
 }
 
 /**
@@ -61,7 +53,6 @@ export function whyUnrecorded(
 export function readLastBackup(path: string): LastBackup | undefined {
   const file = lastBackupFile(path);
   try {
-    refuseEndless(statSync(file), file);
     return lastBackupIn(membersOfJson(readFileSync(file, "utf8")));
   } catch (error) {
     if (codeOf(error) === "ENOENT") return undefined;

@@ -52,7 +52,7 @@ export function closeOnErrorUnlessSyncFailed(database: Database, path: string, w
  * SQLite reports a failed fsync as an I/O error, and our own fsync throws the system's. The error of another system call, such as
  * of opening a folder, is not a failed fsync, and neither is a lack of space.
  */
-function isSyncFailure(error: unknown): boolean {
+export function isSyncFailure(error: unknown): boolean {
   if (reasonOfNoSpace(error) !== undefined) return false;
   return codeOf(error).startsWith("SQLITE_IOERR") || ["fsync", "fdatasync"].includes(syscallOf(error));
 }

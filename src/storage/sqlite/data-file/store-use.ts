@@ -4,7 +4,6 @@ import { dirname } from "node:path";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
 import {
   checkpoint,
-  hasTable,
   ImmutableDatabase,
   isFullOrBusy,
   keepWal,
@@ -24,7 +23,8 @@ export type StoreUse = "closed" | "in use";
 
 /** Reads the mark, with what is in the WAL. Undefined in a file whose first start did not create its tables. */
 export function readUse(database: Database): StoreUse | undefined {
-  if (!hasTable(database, "store_use")) return undefined;
+  const table = database.query("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'store_use'");
+  if (table.get() === null) return undefined;
   return database.query<{ state: StoreUse }, []>("SELECT state FROM store_use").get()?.state;
 }
 

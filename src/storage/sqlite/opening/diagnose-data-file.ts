@@ -1,4 +1,4 @@
-import { mayWrite, realDataFile, refuseUnreadableDatabase } from "../data-file/data-file-path.ts";
+import { mayWrite, realDataFile, refuseUnusablePath } from "../data-file/data-file-path.ts";
 import { asDataFileProblem } from "../data-file/data-file-problem.ts";
 import { fileSize } from "../data-file/durable-files.ts";
 import { readMarker, refuseMarked } from "../data-file/failure-marker.ts";
@@ -25,7 +25,7 @@ export interface DataFileDiagnosis {
  */
 export function diagnoseDataFile(named: string): DataFileDiagnosis | undefined {
   const path = realDataFile(named);
-  refuseUnreadableDatabase(path);
+  refuseUnusablePath(path);
   const marker = readMarker(path);
   refuseMountPoint(path);
   if (fileSize(path) === 0 && fileSize(`${path}-wal`) === 0) {

@@ -2,20 +2,13 @@
 // and everything that can be read in it is on disk.
 
 import { Database } from "bun:sqlite";
-import { existsSync } from "node:fs";
+import { constants, existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
 import { Problem } from "../../../system/problem.ts";
 import type { StoreEvents } from "../../store.ts";
-import {
-  closeOnError,
-  connect,
-  failureText,
-  isLocked,
-  lockWaitMsMax,
-  setDurable,
-} from "../data-file/connect.ts";
-import { realDataFile, refuseFolder, refuseUnwritableDatabase } from "../data-file/data-file-path.ts";
+import { connect, failureText, isLocked, lockWaitMsMax, setDurable } from "../data-file/connect.ts";
+import { realDataFile, refuseMissingFile, refuseUnusablePath } from "../data-file/data-file-path.ts";
 import { asDataFileProblem } from "../data-file/data-file-problem.ts";
 import { createEmpty, makeDirectory, syncDirectory } from "../data-file/durable-files.ts";
 import { readMarker, refuseMarked } from "../data-file/failure-marker.ts";
@@ -24,7 +17,7 @@ import { readLastBackup, recordStore } from "../data-file/last-backup.ts";
 import { closeOnErrorUnlessSyncFailed, recordSyncFailure } from "../data-file/left-open.ts";
 import { refuseMountPoint } from "../data-file/mount-point.ts";
 import { closeStore, markInUse, readUse, writeUse } from "../data-file/store-use.ts";
-import { lockForWriting, tryLockForWriting, type WriterLock } from "../data-file/writer-lock.ts";
+import { lockForWriting, tryLockForWriting } from "../data-file/writer-lock.ts";
 import { createSchema, hasSchema, newFileProblem } from "../migrations/migrate.ts";
 import { readNewestRows, refuseShort } from "./newest-rows.ts";
 import { recover } from "./recovery.ts";
@@ -46,7 +39,7 @@ export interface OpenDataFile extends Disposable {
 interface OpenOptions {
   /** Whether a missing file is created, and a new one gets its tables. */
   readonly mayCreate: boolean;
-  /** Whether plants will be written, so that the data file must say that it is in use. */
+  /** Whether plants will be written: only under the lock, and to a file that says that it is in use. */
   readonly writesPlants: boolean;
 }
 
@@ -61,7 +54,7 @@ const sqliteMin = "3.51.3";
  */
 export function openForWriting(named: string, events: StoreEvents = {}): OpenDataFile {
   refuseOldSqlite();
-  return open(named, lockForWriting, { mayCreate: true, writesPlants: true }, events);
+  return open(named, { mayCreate: true, writesPlants: true }, events);
 }
 
 /**
@@ -69,7 +62,7 @@ export function openForWriting(named: string, events: StoreEvents = {}): OpenDat
  * runs, the command is the one writer, and does what a start does.
  */
 export function openBeside(named: string, { mayCreate }: { readonly mayCreate: boolean }): OpenDataFile {
-  return open(named, tryLockForWriting, { mayCreate, writesPlants: false }, {});
+  return open(named, { mayCreate, writesPlants: false }, {});
 }
 
 function refuseOldSqlite(): void {
@@ -81,31 +74,28 @@ function refuseOldSqlite(): void {
     );
 }
 
-/** Everything that happens to the files before the first answer, in order. `acquire` gets the lock, or does without it. */
-function open(
-  named: string,
-  acquire: (path: string) => WriterLock | undefined,
-  options: OpenOptions,
-  events: StoreEvents,
-): OpenDataFile {
-  const { mayCreate, writesPlants } = options;
+/** Everything that happens to the files before the first answer, in order. */
+function open(named: string, { mayCreate, writesPlants }: OpenOptions, events: StoreEvents): OpenDataFile {
   const path = realDataFile(named);
   const folders = mayCreate ? makeDirectory(dirname(path)) : [];
-  refuseUnwritableDatabase(path);
-  refuseFolder(path);
+  refuseUnusablePath(path, constants.R_OK | constants.W_OK);
+  if (!mayCreate) refuseMissingFile(path);
   refuseMountPoint(path);
   using unfinished = new DisposableStack();
   // 1. The lock: one process writes to a data file. If a later step fails, it is released.
-  const lock = unfinished.use(acquire(path));
+  const lock = unfinished.use(writesPlants ? lockForWriting(path) : tryLockForWriting(path));
   // 2 to 4. What the last process left. Without the lock, whoever has it has recovered the files already.
   if (lock !== undefined) recover(path, events);
   else refuseMarked(path, readMarker(path));
-  // 5. The WAL, and the schema.
   const database = connectOrCreate(path, lock !== undefined && mayCreate);
-  closeOnErrorUnlessSyncFailed(database, path, () => prepareSchema(database, path, mayCreate));
-  // 6. The length of the file, and what was written last: an obviously damaged file is refused.
-  if (lock !== undefined) refuseMalformed(database, path);
   closeOnErrorUnlessSyncFailed(database, path, () => {
+    // 5. The WAL, and the schema.
+    prepareSchema(database, path, mayCreate);
+    // 6. The length of the file, and what was written last: an obviously damaged file is refused.
+    if (lock !== undefined) {
+      refuseShort(database, path);
+      readNewestRows(database);
+    }
     // A power loss must not remove the folders that were just created.
     for (const folder of folders) syncDirectory(folder);
     // 7. From now on the data file needs its WAL, and a start without it is refused.
@@ -127,18 +117,6 @@ function open(
       opened.dispose();
     },
   };
-}
-
-/** @throws Problem the file is too short, or its newest rows cannot be read; then the connection is closed. */
-function refuseMalformed(database: Database, path: string): void {
-  try {
-    closeOnError(database, () => {
-      refuseShort(database, path);
-      readNewestRows(database);
-    });
-  } catch (error) {
-    throw asDataFileProblem(error, path);
-  }
 }
 
 /** A data file with fewer plants than its last backup is mostly an older copy that was put in its place. */

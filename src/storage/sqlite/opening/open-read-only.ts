@@ -15,9 +15,8 @@ import {
 import {
   mayWrite,
   realDataFile,
-  refuseFolder,
   refuseMissingFile,
-  refuseUnreadableDatabase,
+  refuseUnusablePath,
 } from "../data-file/data-file-path.ts";
 import { asDataFileProblem, LostWal } from "../data-file/data-file-problem.ts";
 import { fileSize } from "../data-file/durable-files.ts";
@@ -35,8 +34,7 @@ import { refuseShort } from "./newest-rows.ts";
  */
 export function openReadOnly(named: string, warnOfLostWal?: (problem: LostWal) => void): Database {
   const path = realDataFile(named);
-  refuseUnreadableDatabase(path);
-  refuseFolder(path);
+  refuseUnusablePath(path);
   refuseMarked(path, readMarker(path));
   // While there is a writer, it has checked the files.
   const refusal = whyRefused(path);

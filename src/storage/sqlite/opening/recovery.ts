@@ -4,7 +4,6 @@
 import type { Database } from "bun:sqlite";
 import { existsSync, fstatSync, fsyncSync, ftruncateSync, statSync } from "node:fs";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
-import { codeOf } from "../../../system/errors.ts";
 import { Problem } from "../../../system/problem.ts";
 import type { StoreEvents } from "../../store.ts";
 import {
@@ -17,11 +16,11 @@ import {
   lockWaitMsMax,
   setDurable,
 } from "../data-file/connect.ts";
-import { asDataFileProblem, reasonOfNoSpace } from "../data-file/data-file-problem.ts";
+import { asDataFileProblem } from "../data-file/data-file-problem.ts";
 import { fileSize, removeDatabase, withFile } from "../data-file/durable-files.ts";
 import { markerFile, readMarker, refuseMarked, removeMarker } from "../data-file/failure-marker.ts";
 import { lastBackupFile } from "../data-file/last-backup.ts";
-import { recordSyncFailure, type SyncFailure } from "../data-file/left-open.ts";
+import { isSyncFailure, recordSyncFailure } from "../data-file/left-open.ts";
 import { checkpointAndMarkClosed } from "../data-file/store-use.ts";
 import { inspectWal } from "../data-file/wal-file.ts";
 import { hasSchema } from "../migrations/migrate.ts";
@@ -190,7 +189,9 @@ function underWriteLock(
       database.close();
       throw error;
     }
-    throw recordRecoveryFailure(error, path, database);
+    // In every case the connection stays open, so that the WAL stays as the crash left it.
+    if (isSyncFailure(error)) throw recordSyncFailure(path, failureText(error), database);
+    throw new Problem(asDataFileProblem(error, path).message, { keptOpen: database });
   }
 }
 
@@ -211,17 +212,4 @@ function tryBegin(database: Database, lockingMode: LockingMode): boolean {
     if (isLocked(error)) return false;
     throw error;
   }
-}
-
-/**
- * Writes the marker if a sync may have failed, and returns the error to throw. In every case the connection stays open, so that
- * the WAL stays as the crash left it.
- */
-function recordRecoveryFailure(error: unknown, path: string, database: Database): Problem | SyncFailure {
-  // The bytes are in the WAL: nothing is lost.
-  const full = reasonOfNoSpace(error);
-  if (full !== undefined) return new Problem(`${path} cannot be recovered: ${full}.`, { keptOpen: database });
-  if (error instanceof Problem || /^SQLITE_(CORRUPT|NOTADB|CANTOPEN|READONLY)/.test(codeOf(error)))
-    return new Problem(asDataFileProblem(error, path).message, { keptOpen: database });
-  return recordSyncFailure(path, failureText(error), database);
 }
