@@ -15,6 +15,7 @@ import { RateChart } from "./rate-chart.tsx";
 import { Senders } from "./senders.tsx";
 
 const plantsListed = 10;
+const nameCharactersMax = 60;
 const defaultRange = "3 h";
 
 export function OverviewPage() {
@@ -106,7 +107,7 @@ function LatestPlants() {
           <tr key={id}>
             <th scope="row">
               <Link href={`/plants/${id}`}>
-                <PlantText text={name} empty="(empty name)" />
+                <PlantText text={name} empty="(empty name)" charactersMax={nameCharactersMax} />
               </Link>
             </th>
             <td>{tag !== undefined && <Tag tag={tag} />}</td>
