@@ -48,16 +48,15 @@ export function parseArguments(
 }
 
 /** The argument that is not a flag, if the command needs one. */
-function readArgument(positionals: readonly string[], { argument, usage }: Command): unknown {
+function readArgument(positionals: readonly string[], { argument }: Command): unknown {
   const wanted = argument === undefined ? 0 : 1;
   // A script may quote a variable that is not set, which passes an empty argument.
   const unexpected = positionals.slice(wanted).find((text) => text !== "");
   if (unexpected !== undefined) throw misuse(`Unexpected argument "${withoutPassword(unexpected)}".`);
   if (argument === undefined) return undefined;
-  const [text = ""] = positionals;
-  const name = usage.split(" ").at(-1) ?? "";
-  if (text === "") throw misuse(`${name} is needed.`);
-  return parseNamed(name, text, argument);
+  const [text] = positionals;
+  if (!text) throw misuse(`${argument.name} is needed.`);
+  return parseNamed(argument.name, text, argument.parse);
 }
 
 /** The name and the value of a flag. Unless `=` attaches the value, it is taken from the rest of the arguments. */

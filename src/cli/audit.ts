@@ -16,7 +16,6 @@ const columns: readonly Column<AuditEntry>[] = [
 ];
 
 export const audit = command({
-  usage: "audit",
   summary: "list token changes, sign-ins, exports, imports and backups",
   examples: ["plant-store audit", "plant-store audit --limit 1000 --json"],
   flags: {

@@ -12,7 +12,6 @@ import { dataFile } from "./openings.ts";
 import { startsOver, withSteps } from "./progress.ts";
 
 export const backup = command({
-  usage: "backup FILE|DIR|-",
   summary: "back up the data file, even while the service runs",
   examples: ["plant-store backup plants-2026-11-15.db", "plant-store backup backups --keep 7"],
   flags: {
@@ -23,7 +22,7 @@ export const backup = command({
     ),
     json: jsonFlag,
   },
-  argument: String,
+  argument: { name: "FILE|DIR|-", parse: String },
   opens: dataFile("pg_dump"),
   async run({ flags: { keep, json }, argument: to, opened: { path: from } }, terminal) {
     // Where it goes: to a stream, into a folder, or into a new file.

@@ -38,13 +38,11 @@ interface Given<Own extends Flags, Argument, Opened> {
 }
 
 interface CommandOf<Own extends Flags, Argument, Opened> {
-  /** The command with its arguments, such as `token create --name NAME`. */
-  readonly usage: string;
   readonly summary: string;
   readonly examples: readonly string[];
   readonly flags?: Own;
-  /** Reads the argument that is not a flag, if it needs one; the last word of its usage is the name of it. */
-  readonly argument?: Parser<Argument>;
+  /** The argument that is not a flag, if it needs one. */
+  readonly argument?: { readonly name: string; readonly parse: Parser<Argument> };
   readonly opens?: Opening<Opened>;
   /** Whether it runs until it is stopped. It then has --log-level instead of --quiet, and handles signals by itself. */
   readonly isService?: true;

@@ -3,7 +3,6 @@ import { command, everySetting, jsonFlag } from "./command.ts";
 import { escapeInvisible, formatColumns } from "./terminal.ts";
 
 export const config = command({
-  usage: "config",
   summary: "print the current settings and where each comes from",
   examples: ["plant-store config", "PLANT_STORE_LISTEN=0.0.0.0:8080 plant-store config --json"],
   flags: { json: jsonFlag },

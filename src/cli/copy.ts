@@ -14,7 +14,6 @@ import { notingNewFile } from "./openings.ts";
 import { resumes, withSteps } from "./progress.ts";
 
 export const copy = command({
-  usage: "copy --from DATABASE --to DATABASE",
   summary: "copy a store to another engine or file; run it again to resume",
   examples: [
     "plant-store copy --from plants.db --to postgres://plants@db.example.org/plants",

@@ -123,7 +123,6 @@ const slowMs = 20;
 const implausibleMs = 0.1;
 
 export const doctor = command({
-  usage: "doctor",
   summary: "check the disk, the store and the addresses of the service",
   examples: ["plant-store doctor", "plant-store doctor --database /var/lib/plant-store/plants.db --json"],
   flags: { json: jsonFlag },

@@ -11,7 +11,6 @@ import { showProgress, startsOver } from "./progress.ts";
 const pageRows = 5000;
 
 export const exportPlants = command({
-  usage: "export",
   summary: "export plants, oldest first, in a format that import can read",
   examples: [
     "plant-store export > plants.ndjson",

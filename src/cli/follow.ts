@@ -24,7 +24,6 @@ const beginning = "0";
 const staleCursor = 41001;
 
 export const follow = command({
-  usage: "follow",
   summary: "print every plant once, also those that are stored from now on",
   examples: [
     "plant-store follow --output plants.ndjson",

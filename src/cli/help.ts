@@ -15,12 +15,12 @@ export function generalHelp(commands: Readonly<Record<string, Command>>): string
   ].join("\n\n");
 }
 
-export function commandHelp(command: Command): string {
-  const { usage, summary, examples, isService } = command;
+export function commandHelp(name: string, command: Command): string {
+  const { argument, summary, examples, isService } = command;
   const groups = Map.groupBy(flagsOf(command), ({ group }) => group);
   const environment = environmentTerms(command);
   return [
-    wrapped(`plant-store ${usage}: ${summary}`, columns).join("\n  "),
+    wrapped(`plant-store ${name}${argument ? ` ${argument.name}` : ""}: ${summary}`, columns).join("\n  "),
     `Examples\n${examples.map((example) => `  ${example}`).join("\n")}`,
     ...Array.from(groups, ([group, flags]) =>
       formatTerms(

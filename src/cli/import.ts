@@ -16,7 +16,6 @@ import { attemptsFlag, describeServiceError, listenerUrl, patientClient, urlFlag
 const scope = "plants:create";
 
 export const importPlants = command({
-  usage: "import FILE|-",
   summary: "send the plants in a file to the service; run it again to resume",
   examples: [
     "plant-store import plants.ndjson",
@@ -36,7 +35,7 @@ export const importPlants = command({
     refused: flag("FILE", "write refused rows to this file, unchanged", String),
     json: switchFlag("print the report as JSON"),
   },
-  argument: String,
+  argument: { name: "FILE|-", parse: String },
   settings: [settings.listen, settings.baseUrl, settings.bodyBytesMax],
   secrets: [
     { ...secrets.accessToken, meaning: "a token with the scope plants:create (not needed for --dry-run)" },

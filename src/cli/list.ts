@@ -19,7 +19,6 @@ export const columns: readonly Column<StoredPlant>[] = [
 ];
 
 export const list = command({
-  usage: "list",
   summary: "list plants, newest first",
   examples: [
     "plant-store list",

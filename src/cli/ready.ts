@@ -7,7 +7,6 @@ import { listenerUrl, urlFlag } from "./remote-service.ts";
 const responseMsMax = 5000;
 
 export const ready = command({
-  usage: "ready",
   summary: "check that a running service can store plants",
   examples: ["plant-store ready", "plant-store ready --url https://plants.example.org"],
   flags: {

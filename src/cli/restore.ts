@@ -12,7 +12,6 @@ import { dataFile } from "./openings.ts";
 import { startsOver, withSteps } from "./progress.ts";
 
 export const restore = command({
-  usage: "restore FILE",
   summary: "restore a data file from a backup",
   examples: [
     "plant-store restore plants-2026-11-15.db --replace",
@@ -22,7 +21,7 @@ export const restore = command({
     replace: switchFlag("move a data file that is there into a dated folder beside it, and take its place"),
     json: jsonFlag,
   },
-  argument: String,
+  argument: { name: "FILE", parse: String },
   opens: dataFile("pg_restore"),
   async run({ flags: { replace, json }, argument: from, opened: { path: to } }, terminal) {
     const next = `It is not restored. ${startsOver}`;

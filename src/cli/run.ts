@@ -147,7 +147,7 @@ function unknownCommandError([first = "", second = ""]: readonly string[]): Prob
 function help(args: readonly string[]): string {
   const found = findCommand(args);
   const [first = "-"] = args;
-  if (found !== undefined) return commandHelp(found[1]);
+  if (found !== undefined) return commandHelp(...found);
   if (!first.startsWith("-") && namesInGroup(first).length === 0) throw unknownCommandError(args);
   return generalHelp(commands);
 }

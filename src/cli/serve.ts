@@ -20,7 +20,6 @@ import type { Terminal } from "./terminal.ts";
 const stayUpEveryMs = minuteMs;
 
 export const serve = command({
-  usage: "serve",
   summary: "run the service",
   isService: true,
   examples: [

@@ -6,11 +6,10 @@ import { reading } from "./openings.ts";
 import { formatRow } from "./table.ts";
 
 export const show = command({
-  usage: "show ID",
   summary: "show one plant",
   examples: ["plant-store show 9007199254740993", "plant-store show -5 --json"],
   flags: { json: switchFlag("print JSON, with the id as a string") },
-  argument: parseId,
+  argument: { name: "ID", parse: parseId },
   opens: reading,
   async run({ flags: { json }, argument: id, opened: store }, terminal) {
     const plant = await store.archive.find(id);

@@ -26,7 +26,6 @@ const columns: readonly Column<Token>[] = [
 const parseNewName = expecting("must be a name, such as greenhouse", (text) => text || undefined);
 
 export const tokenCreate = command({
-  usage: "token create --name NAME",
   summary: "create a token and print its secret once",
   examples: [
     "plant-store token create --name greenhouse",
@@ -53,7 +52,6 @@ export const tokenCreate = command({
 });
 
 export const tokenList = command({
-  usage: "token list",
   summary: "list all tokens, without their secrets",
   examples: ["plant-store token list", "plant-store token list --json"],
   flags: { json: jsonFlag },
@@ -70,11 +68,10 @@ export const tokenList = command({
 });
 
 export const tokenRevoke = command({
-  usage: "token revoke NAME|ID",
   summary: "revoke a token; every node rejects it within a second",
   examples: ["plant-store token revoke greenhouse"],
   flags: { json: jsonFlag },
-  argument: String,
+  argument: { name: "NAME|ID", parse: String },
   opens: tokens,
   async run({ flags: { json }, argument, opened }, terminal) {
     const revoked = await revokeTokens(opened.tokens, argument, localOrigin(), Date.now());
@@ -85,7 +82,6 @@ export const tokenRevoke = command({
 });
 
 export const tokenRotate = command({
-  usage: "token rotate NAME|ID",
   summary: "replace a token's secret; the old one stays valid for a while",
   examples: ["plant-store token rotate greenhouse --overlap 24h"],
   flags: {
@@ -95,7 +91,7 @@ export const tokenRotate = command({
     ),
     json: jsonFlag,
   },
-  argument: String,
+  argument: { name: "NAME|ID", parse: String },
   opens: tokens,
   async run({ flags: { overlap: overlapMs, json }, argument: nameOrId, opened }, terminal) {
     const rotated = await rotateToken(opened.tokens, { nameOrId, overlapMs }, localOrigin(), Date.now());

@@ -12,7 +12,6 @@ import { dataFile } from "./openings.ts";
 import { startsOver, withSteps } from "./progress.ts";
 
 export const verify = command({
-  usage: "verify",
   summary: "check the data file and every row in it",
   examples: ["plant-store verify", "plant-store verify --database backup.db --against data/plant-store.db"],
   flags: {

@@ -2,7 +2,6 @@ import packageFile from "../../package.json" with { type: "json" };
 import { command, jsonFlag } from "./command.ts";
 
 export const version = command({
-  usage: "version",
   summary: "print the version",
   examples: ["plant-store version", "plant-store version --json"],
   flags: { json: jsonFlag },
