@@ -2,6 +2,7 @@ import type { ProviderKeys } from "../access/provider-keys.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { Refusal } from "../http/refusal.ts";
 import { page, type Reply, refuse } from "../http/reply.ts";
+import type { ResponseHeaders } from "../http/response-head.ts";
 import { describeMissingPath, type Route, route } from "../http/route.ts";
 import { bundleConsole, type ConsoleFile } from "./console-bundle.ts";
 import { presentProvider } from "./sign-in.ts";
@@ -21,64 +22,57 @@ const policy = (connectTo: string): string =>
   ].join("; ");
 const pagePaths = ["/", "/plants", "/plants/{id}", "/import", "/tokens", "/refused", "/audit", "/system"];
 
+export type ConsolePages = ReturnType<typeof consolePages>;
+
 /** One page for all of the console's paths, and the files that it loads. Built on the first request. */
-export class ConsolePages {
-  readonly #provider: ProviderKeys | undefined;
-  #bundle: Promise<ReadonlyMap<string, ConsoleFile>> | undefined;
+export function consolePages(provider: ProviderKeys | undefined) {
+  let bundle: Promise<ReadonlyMap<string, ConsoleFile>> | undefined;
 
-  constructor(provider: ProviderKeys | undefined) {
-    this.#provider = provider;
-  }
-
-  routes(): readonly Route[] {
-    const servePage = (exchange: Exchange) => this.#serve(exchange, "/", "no-store");
-    // An asset's name changes with its content.
-    const serveAsset = (exchange: Exchange) =>
-      this.#serve(exchange, `/assets/${exchange.parameter}`, "public, max-age=31536000, immutable");
-    return [
-      ...pagePaths.map((path) => route("GET", path, "none", servePage)),
-      route("GET", "/assets/{file}", "none", serveAsset),
-    ];
-  }
-
-  /** Sends the page to a browser that opens a path that does not exist. The page itself then says that there is nothing. */
-  async notFound(exchange: Exchange): Promise<Reply> {
-    const file = await this.#find("/");
-    if (file === undefined) throw new Error("the bundle has no page");
-    const { body, headers } = this.#encode(exchange, file);
-    const varied = { ...headers, Vary: "Accept, Accept-Encoding" };
-    return { ...refuse({ kind: "no-such-path" }), contentType: file.type, headers: varied, body };
-  }
-
-  async #serve(exchange: Exchange, path: string, cacheControl: string): Promise<Reply> {
-    const file = await this.#find(path);
-    if (file === undefined && exchange.wantsPage) return this.notFound(exchange);
-    if (file === undefined) throw new Refusal("no-such-path", describeMissingPath(exchange.path));
-    const { body, headers } = this.#encode(exchange, file);
-    return page(file.type, body, { ...headers, "Cache-Control": cacheControl });
-  }
-
-  async #find(path: string): Promise<ConsoleFile | undefined> {
-    this.#bundle ??= bundleConsole();
+  async function find(path: string): Promise<ConsoleFile | undefined> {
+    bundle ??= bundleConsole();
     try {
-      return (await this.#bundle).get(path);
+      return (await bundle).get(path);
     } catch (error) {
       // The next request tries again.
-      this.#bundle = undefined;
+      bundle = undefined;
       throw error;
     }
   }
 
-  #encode(exchange: Exchange, file: ConsoleFile) {
+  function show(exchange: Exchange, { type, bytes, gzip }: ConsoleFile, more: ResponseHeaders): Reply {
     const isCompressed = exchange.header("accept-encoding")?.includes("gzip") === true;
-    const headers = {
-      "Content-Security-Policy": policy(tokenOrigin(presentProvider(this.#provider)?.tokenEndpoint)),
+    return page(type, isCompressed ? gzip : bytes, {
+      "Content-Security-Policy": policy(tokenOrigin(presentProvider(provider)?.tokenEndpoint)),
       "Referrer-Policy": "no-referrer",
       Vary: "Accept-Encoding",
-      ...(isCompressed ? { "Content-Encoding": "gzip" } : {}),
-    };
-    return { body: isCompressed ? file.gzip : file.bytes, headers };
+      ...(isCompressed && { "Content-Encoding": "gzip" }),
+      ...more,
+    });
   }
+
+  /** Sends the page to a browser that opens a path that does not exist. The page itself then says that there is nothing. */
+  async function notFound(exchange: Exchange): Promise<Reply> {
+    const shown = show(exchange, (await find("/")) as ConsoleFile, { Vary: "Accept, Accept-Encoding" });
+    const { status, outcome, refusal } = refuse({ kind: "no-such-path" });
+    return { ...shown, status, outcome, refusal };
+  }
+
+  async function serve(exchange: Exchange, path: string, cacheControl: string): Promise<Reply> {
+    const file = await find(path);
+    if (file !== undefined) return show(exchange, file, { "Cache-Control": cacheControl });
+    if (exchange.wantsPage) return notFound(exchange);
+    throw new Refusal("no-such-path", describeMissingPath(exchange.path));
+  }
+
+  const servePage = (exchange: Exchange) => serve(exchange, "/", "no-store");
+  // An asset's name changes with its content.
+  const serveAsset = (exchange: Exchange) =>
+    serve(exchange, `/assets/${exchange.parameter}`, "public, max-age=31536000, immutable");
+  const routes: readonly Route[] = [
+    ...pagePaths.map((path) => route("GET", path, "none", servePage)),
+    route("GET", "/assets/{file}", "none", serveAsset),
+  ];
+  return { routes, notFound };
 }
 
 /** Where the browser exchanges the provider's code for a token. */

@@ -41,8 +41,6 @@ const fileCharactersMax = 200;
 const linesMax = 1000;
 // How long lines may wait for the rate limit. After that the response has what was done, and the caller sends the rest.
 const rateWaitMsMax = 3000;
-// How soon a stop is noticed meanwhile.
-const rateWaitStepMs = 250;
 
 const tally: Field<number, number> = { read: readTally };
 
@@ -199,7 +197,7 @@ async function waitForRateLimit(
     const waitMs = rateLimit?.take(caller.name, nowMs) ?? 0;
     if (waitMs === 0) return;
     if (nowMs + waitMs > deadlineMs) throw overRate(waitMs);
-    await sleep(Math.min(waitMs, rateWaitStepMs));
+    await sleep(waitMs);
   }
 }
 

@@ -1,10 +1,9 @@
-import type { Exchange } from "../http/exchange.ts";
 import { Listener, type ListenerSettings } from "../http/listener.ts";
 import { json } from "../http/reply.ts";
 import { type Route, route } from "../http/route.ts";
 import { routesOf } from "./api-route.ts";
 import { CallerTurns } from "./caller-turns.ts";
-import { ConsolePages } from "./console.ts";
+import { type ConsolePages, consolePages } from "./console.ts";
 import { DownloadLinks, downloadPath } from "./download-links.ts";
 import { metricsRoute } from "./metrics.ts";
 import type { OperatorDependencies } from "./operator-dependencies.ts";
@@ -15,21 +14,21 @@ export function startOperatorListener(
   dependencies: OperatorDependencies,
   listenerSettings: ListenerSettings,
 ): Listener {
-  const consolePages = new ConsolePages(dependencies.identityProvider);
+  const pages = consolePages(dependencies.identityProvider);
   const kind = {
     name: "operator",
     basePath: "",
     hint: "The console is at /.",
-    pageNotFound: (exchange: Exchange) => consolePages.notFound(exchange),
+    pageNotFound: pages.notFound,
   } as const;
-  const routes = operatorRoutes(dependencies, consolePages, listenerSettings.bodyBytesMax);
+  const routes = operatorRoutes(dependencies, pages, listenerSettings.bodyBytesMax);
   return new Listener(routes, dependencies.listenerDependencies, kind, listenerSettings);
 }
 
 /** Everything that the operator listener serves, besides the health checks. */
 export function operatorRoutes(
   dependencies: OperatorDependencies,
-  consolePages: ConsolePages,
+  pages: ConsolePages,
   bodyBytesMax: number,
 ): readonly Route[] {
   const { identityProvider, createPlant } = dependencies;
@@ -40,7 +39,7 @@ export function operatorRoutes(
     // What a browser asks for without a token: how to sign in, a file, the console itself.
     route("GET", "/api/identity-provider", "none", () => json(presentProvider(identityProvider) ?? {})),
     route("GET", downloadPath, "none", (exchange) => links.follow(exchange)),
-    ...consolePages.routes(),
+    ...pages.routes,
     // The public contract itself, under the console's own origin.
     route("POST", "/plants", "plants:create", createPlant),
     metricsRoute(dependencies),

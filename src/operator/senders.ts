@@ -4,7 +4,8 @@ import { minuteMs } from "../text/duration.ts";
 import { isoTime } from "../text/time.ts";
 
 interface Listed extends Sender {
-  readonly lastUsedAtMs: number | undefined;
+  /** When one of its tokens was last used, if it has sent nothing since the start. */
+  readonly lastUsedAtMs?: number | undefined;
 }
 
 /**
@@ -12,23 +13,24 @@ interface Listed extends Sender {
  * is first, to the minute and then by name: those who keep sending keep their places.
  */
 export function listSenders(heard: readonly Sender[], tokens: readonly Token[], nowMs: number) {
-  const listed = new Map<string, Listed>();
-  for (const sender of heard) listed.set(sender.name, { ...sender, lastUsedAtMs: undefined });
-  const silent = tokens.filter(
-    (token) => isLive(token, nowMs) && token.scopes.includes("plants:create") && !listed.has(token.name),
-  );
-  // While a token is rotated, two have its name.
-  for (const { name, lastUsedAtMs } of silent) {
-    const other = listed.get(name)?.lastUsedAtMs ?? 0;
-    listed.set(name, { ...unheard(name), lastUsedAtMs: Math.max(lastUsedAtMs ?? 0, other) || undefined });
+  const heardNames = new Set(heard.map(({ name }) => name));
+  const silent = new Map<string, Listed>();
+  for (const token of tokens) {
+    const { name } = token;
+    if (!isLive(token, nowMs) || !token.scopes.includes("plants:create") || heardNames.has(name)) continue;
+    // While a token is rotated, two have its name.
+    const lastUsedAtMs = Math.max(token.lastUsedAtMs ?? 0, silent.get(name)?.lastUsedAtMs ?? 0) || undefined;
+    silent.set(name, {
+      name,
+      lastPlantAtMs: undefined,
+      refusals: 0,
+      lastRefusalAtMs: undefined,
+      lastUsedAtMs,
+    });
   }
-  return [...listed.values()]
+  return [...heard, ...silent.values()]
     .sort((one, other) => ageOf(one, nowMs) - ageOf(other, nowMs) || (one.name < other.name ? -1 : 1))
     .map(presentSender);
-}
-
-function unheard(name: string): Sender {
-  return { name, lastPlantAtMs: undefined, refusals: 0, lastRefusalAtMs: undefined };
 }
 
 /** How many minutes ago it sent something. */
@@ -37,12 +39,12 @@ function ageOf({ lastPlantAtMs, lastRefusalAtMs, lastUsedAtMs }: Listed, nowMs: 
   return Math.max(0, Math.floor((nowMs - atMs) / minuteMs));
 }
 
-function presentSender(sender: Listed) {
+function presentSender({ name, lastPlantAtMs, refusals, lastRefusalAtMs, lastUsedAtMs }: Listed) {
   return {
-    name: sender.name,
-    lastPlantAt: isoTime(sender.lastPlantAtMs),
-    refusals: sender.refusals,
-    lastRefusalAt: isoTime(sender.lastRefusalAtMs),
-    lastUsedAt: isoTime(sender.lastUsedAtMs),
+    name,
+    lastPlantAt: isoTime(lastPlantAtMs),
+    refusals,
+    lastRefusalAt: isoTime(lastRefusalAtMs),
+    lastUsedAt: isoTime(lastUsedAtMs),
   };
 }

@@ -9,12 +9,7 @@ export type Level = (typeof levels)[number];
 export type FieldName = `${string}.${string}` | "trace_id";
 export type LogFields = Readonly<Partial<Record<FieldName, string | number | boolean | undefined>>>;
 
-export interface Log {
-  debug(message: string, fields?: LogFields): void;
-  info(message: string, fields?: LogFields): void;
-  warn(message: string, fields?: LogFields): void;
-  error(message: string, fields?: LogFields): void;
-}
+export type Log = Readonly<Record<Level, (message: string, fields?: LogFields) => void>>;
 
 export interface LogOptions {
   readonly level: Level | "off";
