@@ -5,7 +5,7 @@ import { detectFormat, fileFormats, readRows, rowReaderFor } from "../files/read
 import { isSameFile } from "../storage/sqlite/data-file/inode.ts";
 import { misuse, Problem } from "../system/problem.ts";
 import { oneOf } from "../text/parsers.ts";
-import { command, flag, switchFlag } from "./command.ts";
+import { command, flag, jsonFlag, switchFlag } from "./command.ts";
 import { refuseUnreadableFile } from "./file-problem.ts";
 import { openInput } from "./import-input.ts";
 import { formatReport, RefusedFile, Tally } from "./import-report.ts";
@@ -33,7 +33,7 @@ export const importPlants = command({
     attempts: attemptsFlag,
     "dry-run": switchFlag("check every row without sending it"),
     refused: flag("FILE", "write refused rows to this file, unchanged", String),
-    json: switchFlag("print the report as JSON"),
+    json: jsonFlag,
   },
   argument: { name: "FILE|-", parse: String },
   settings: [settings.listen, settings.baseUrl, settings.bodyBytesMax],

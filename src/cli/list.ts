@@ -3,7 +3,7 @@ import { presentPlant } from "../files/plant-json.ts";
 import { pagesOf, type StoredPlant } from "../plants/plant-archive.ts";
 import { formatCount, formatPlural } from "../text/counts.ts";
 import { countFrom } from "../text/parsers.ts";
-import { command, defaultingTo, flag, switchFlag } from "./command.ts";
+import { command, defaultingTo, flag, jsonFlag, switchFlag } from "./command.ts";
 import { reading } from "./openings.ts";
 import { filterFlags, filterOf } from "./plant-filter.ts";
 import { showProgress, startsOver } from "./progress.ts";
@@ -29,7 +29,7 @@ export const list = command({
     ...filterFlags,
     limit: defaultingTo("20", flag("COUNT", "how many plants to list", countFrom(1, 100_000))),
     oldest: switchFlag("list the oldest first"),
-    json: switchFlag("print JSON, with ids as strings"),
+    json: jsonFlag,
   },
   opens: reading,
   async run({ flags: { limit, oldest, json, ...filters }, opened: store }, terminal) {

@@ -1,6 +1,6 @@
 import { parseId, presentPlant } from "../files/plant-json.ts";
 import { Problem } from "../system/problem.ts";
-import { command, switchFlag } from "./command.ts";
+import { command, jsonFlag } from "./command.ts";
 import { columns } from "./list.ts";
 import { reading } from "./openings.ts";
 import { formatRow } from "./table.ts";
@@ -8,7 +8,7 @@ import { formatRow } from "./table.ts";
 export const show = command({
   summary: "show one plant",
   examples: ["plant-store show 9007199254740993", "plant-store show -5 --json"],
-  flags: { json: switchFlag("print JSON, with the id as a string") },
+  flags: { json: jsonFlag },
   argument: { name: "ID", parse: parseId },
   opens: reading,
   async run({ flags: { json }, argument: id, opened: store }, terminal) {
