@@ -30,6 +30,6 @@ export const audit = command({
     else terminal.out(`${formatTable(columns, entries, terminal)}\n`);
     if (next !== undefined && !json)
       terminal.note(`Showing the newest ${formatCount(entries.length)}. Use --limit for more.\n`);
-    return 0;
+    return true;
   },
 });

@@ -56,6 +56,6 @@ export const backup = command({
       terminal.warn(
         `${larger} has more plants than this backup, so no old backup was deleted. Is --database the right one? If it is, move that backup away.`,
       );
-    return isAsStored(made) && larger === undefined ? 0 : 1;
+    return isAsStored(made) && larger === undefined;
   },
 });

@@ -50,8 +50,8 @@ interface CommandOf<Own extends Flags, Argument, Opened> {
   readonly settings?: readonly Setting<unknown>[];
   /** The secrets that it reads from the environment, besides those of what it opens. */
   readonly secrets?: readonly Secret[];
-  /** Returns the exit code. `run.ts` prints the message of an expected error. */
-  readonly run: (given: Given<Own, Argument, Opened>, terminal: Terminal) => Promise<number>;
+  /** Returns whether all is well; otherwise the exit code is 1. `run.ts` prints the message of an expected error. */
+  readonly run: (given: Given<Own, Argument, Opened>, terminal: Terminal) => Promise<boolean>;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: each command has values of its own types.

@@ -23,6 +23,6 @@ export const config = command({
     for (const name of unknownVariables(terminal.environment)) terminal.warn(`Unknown variable ${name}.`);
     // Validated after the listing, so that an invalid value is listed with its source before the error.
     readServiceConfig(sources);
-    return 0;
+    return true;
   },
 });

@@ -63,7 +63,7 @@ export const copy = command({
     else print(`${[sum, ...counts.problems].join("\n")}\n`);
     if (mayHaveFollowers && counts.created > 0)
       terminal.note("Followers of the target that are past the times of these plants do not get them.\n");
-    return isIdentical ? 0 : 1;
+    return isIdentical;
   },
 });
 

@@ -136,7 +136,7 @@ export const doctor = command({
     );
     if (json) terminal.printJson({ result, findings });
     else terminal.out(`${formatFindings(findings, terminal)}\n`);
-    return result === "fail" ? 1 : 0;
+    return result !== "fail";
   },
 });
 

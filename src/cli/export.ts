@@ -52,6 +52,6 @@ export const exportPlants = command({
     }
     line[Symbol.dispose]();
     if (terminal.errIsTerminal) terminal.note(`Exported ${formatPlural(exported, "plant")}.\n`);
-    return 0;
+    return true;
   },
 });

@@ -82,7 +82,7 @@ export const follow = command({
         startedAt ??= page.now;
         if (once && isCompleteTo(startedAt, page)) break;
       }
-      return 0;
+      return true;
     } catch (error) {
       throw asProblem(error, path);
     }

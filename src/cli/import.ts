@@ -65,7 +65,7 @@ export const importPlants = command({
     // The outcomes so far, in a line of progress and at the end.
     using refusedFile = refusedPath === undefined ? undefined : new RefusedFile(refusedPath, format, reader);
     const tally = new Tally();
-    const report = (failure: string | undefined): number => {
+    const report = (failure: string | undefined): boolean => {
       const { counts, listed: refusals, seconds } = tally;
       const hasSucceeded = failure === undefined && counts.refused === 0;
       const print = hasSucceeded ? terminal.note : terminal.err;
@@ -73,7 +73,7 @@ export const importPlants = command({
       // A failure that is undefined is left out.
       if (json) terminal.printJson({ source: source(), ...counts, failure, refusals, seconds: rounded });
       else print(`Read ${name} as ${source()}.\n${formatReport(tally, { failure, refusedPath, isDryRun })}`);
-      return hasSucceeded ? 0 : 1;
+      return hasSucceeded;
     };
     using line = showProgress(terminal, () => ({
       what: `${isDryRun ? "checking" : "importing"} ${name} as ${source()}`,

@@ -63,6 +63,6 @@ export const list = command({
     else terminal.out(`${formatTable(columns, plants, terminal)}\n`);
     if (found.length > limit && !json)
       terminal.note(`Showing the first ${formatCount(limit)}. Use --limit for more, or export for all.\n`);
-    return 0;
+    return true;
   },
 });

@@ -25,7 +25,7 @@ export const ready = command({
     if (json) terminal.printJson({ url, ready: problem === undefined, problem: problem ?? null });
     else if (problem === undefined) terminal.note(`${url} is ready.\n`);
     else terminal.err(`${url} is not ready: ${problem}\n`);
-    return problem === undefined ? 0 : 1;
+    return problem === undefined;
   },
 });
 

@@ -37,7 +37,7 @@ export const restore = command({
       terminal.warn(
         `${checksumFile(from)} is missing, so the content of ${from} was checked only by its digests: ${formatCount(matchedPlants)} of ${formatPlural(plants, "plant")} match one. To check all of it, put that file beside the backup and restore again.`,
       );
-    return 0;
+    return true;
   },
 });
 

@@ -99,7 +99,8 @@ export async function runCommand(args: readonly string[], given: Process): Promi
 /** Opens what the command works on, and runs it. */
 async function execute(command: Command, given: Arguments, terminal: Terminal): Promise<number> {
   await using opened = await command.opens?.open(given.sources, terminal);
-  return await command.run({ ...given, opened }, terminal);
+  const isGood = await command.run({ ...given, opened }, terminal);
+  return isGood ? exitCodes.success : exitCodes.failure;
 }
 
 /**

@@ -71,7 +71,7 @@ export const serve = command({
       case "exit":
         // A PostgreSQL database that opened later and cannot be used: this has not been reported yet.
         if (cause instanceof Error) throw cause;
-        return 0;
+        return true;
     }
   },
 });

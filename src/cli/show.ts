@@ -16,6 +16,6 @@ export const show = command({
     if (plant === undefined) throw new Problem(`No plant has the id ${id}.`);
     if (json) terminal.printJson(presentPlant(plant));
     else terminal.out(`${formatRow(columns, plant)}\n`);
-    return 0;
+    return true;
   },
 });

@@ -47,7 +47,7 @@ export const tokenCreate = command({
     const chosen = scope.length === 0 ? scopesDefault : [...new Set(scope)];
     const request = { name, scopes: chosen, lifetimeMs };
     printMinted(await createToken(opened.tokens, request, localOrigin(), Date.now()), json, terminal);
-    return 0;
+    return true;
   },
 });
 
@@ -63,7 +63,7 @@ export const tokenList = command({
     else if (all.length === 0)
       terminal.note(`No tokens yet. To create one:\n  plant-store token create --name NAME${database}\n`);
     else terminal.out(`${formatTable(columns, all, terminal)}\n`);
-    return 0;
+    return true;
   },
 });
 
@@ -77,7 +77,7 @@ export const tokenRevoke = command({
     const revoked = await revokeTokens(opened.tokens, argument, localOrigin(), Date.now());
     if (json) terminal.printJson(presentTokens(revoked));
     else terminal.note(`Revoked ${revoked.map(({ id, name }) => `${name} (${id})`).join(", ")}.\n`);
-    return 0;
+    return true;
   },
 });
 
@@ -97,7 +97,7 @@ export const tokenRotate = command({
     const rotated = await rotateToken(opened.tokens, { nameOrId, overlapMs }, localOrigin(), Date.now());
     if (!json) terminal.note(`The old secret is valid until ${isoMinutes(rotated.oldValidUntilMs)}.\n`);
     printMinted(rotated, json, terminal);
-    return 0;
+    return true;
   },
 });
 

@@ -29,7 +29,7 @@ export const verify = command({
     const print = isSound ? terminal.note : terminal.err;
     if (json) terminal.printJson(presentVerified(path, verified, compared, isSound));
     else print(verifiedText(path, verified) + comparedText(path, compared));
-    return isSound ? 0 : 1;
+    return isSound;
   },
 });
 

@@ -9,6 +9,6 @@ export const version = command({
     const { name, version: number } = packageFile;
     if (json) terminal.printJson({ name, version: number });
     else terminal.out(`${number}\n`);
-    return 0;
+    return true;
   },
 });
