@@ -34,24 +34,18 @@ function start(download: Download = async () => page("text/plain", "file")) {
   };
 }
 
-test("a link is good for a minute", async () => {
+test("a link is good for one download within a minute, as long as its caller is allowed", async () => {
   using links = start();
-  const early = links.create();
-  const late = links.create();
-  links.clock.nowMs = minuteMs;
-  expect(await links.follow(early)).toMatchObject({ body: "file" });
-  links.clock.nowMs = minuteMs + 1;
-  await expect(links.follow(late)).rejects.toMatchObject({ kind: "no-such-path" });
-});
-
-test("a link is refused once it was used, or its caller is not allowed", async () => {
-  using links = start();
-  const used = links.create();
-  await links.follow(used);
-  await expect(links.follow(used)).rejects.toMatchObject({ kind: "no-such-path" });
-  const other = links.create();
+  const gone = { kind: "no-such-path" };
+  const [used, late, denied] = [links.create(), links.create(), links.create()];
   links.gate.isAllowed = false;
-  await expect(links.follow(other)).rejects.toMatchObject({ kind: "no-such-path" });
+  await expect(links.follow(denied)).rejects.toMatchObject(gone);
+  links.gate.isAllowed = true;
+  links.clock.nowMs = minuteMs;
+  expect(await links.follow(used)).toMatchObject({ body: "file" });
+  await expect(links.follow(used)).rejects.toMatchObject(gone);
+  links.clock.nowMs = minuteMs + 1;
+  await expect(links.follow(late)).rejects.toMatchObject(gone);
 });
 
 test("a link that is refused is not used up, and one that two follow at once works for one", async () => {

@@ -29,9 +29,7 @@ test("a refusal names the error, its entry on the docs page, the sender and what
     message: conflict.message,
     requestId: "0123456789abcdef-zzzz",
   });
-});
-
-test("an error of the operator listener alone has no entry on the docs page", () => {
+  // The docs page has no error of the operator listener alone.
   expect(presentRefusal({ ...conflict, error: 42101 }, publicUrl).docsUrl).toBeUndefined();
 });
 

@@ -13,9 +13,14 @@ const minutesAgo = (minutes: number) => nowMs - minutes * minuteMs;
 const namesOf = (heard: readonly Sender[], tokens: readonly Token[]) =>
   listSenders(heard, tokens, nowMs).map(({ name }) => name);
 
-test("a sender has its last plant, its refusals and the last of them", () => {
+test("a sender has its last plant and refusal, and a token that has sent nothing the later use of its name", () => {
   const refused = { ...sender, refusals: 2, lastRefusalAtMs: minutesAgo(1) };
-  expect(listSenders([refused], [], nowMs)).toEqual([
+  const silent = [5, 3, undefined].map((minutes) => ({
+    ...live,
+    name: "shed",
+    lastUsedAtMs: minutes && minutesAgo(minutes),
+  }));
+  expect(listSenders([refused], silent, nowMs)).toEqual([
     {
       name: "greenhouse",
       lastPlantAt: "2026-11-17T12:00:00.000Z",
@@ -23,25 +28,14 @@ test("a sender has its last plant, its refusals and the last of them", () => {
       lastRefusalAt: "2026-11-17T11:59:00.000Z",
       lastUsedAt: undefined,
     },
-  ]);
-});
-
-test("a token that has sent nothing since the start has its last use", () => {
-  expect(listSenders([], [{ ...live, name: "shed", lastUsedAtMs: minutesAgo(60) }], nowMs)).toEqual([
     {
       name: "shed",
       lastPlantAt: undefined,
       refusals: 0,
       lastRefusalAt: undefined,
-      lastUsedAt: "2026-11-17T11:00:00.000Z",
+      lastUsedAt: "2026-11-17T11:57:00.000Z",
     },
   ]);
-});
-
-test("two tokens of one name are one sender, with the later use", () => {
-  const tokens = [5, 3].map((minutes) => ({ ...live, name: "shed", lastUsedAtMs: minutesAgo(minutes) }));
-  const listed = listSenders([], [...tokens, { ...live, name: "shed", lastUsedAtMs: undefined }], nowMs);
-  expect(listed).toMatchObject([{ name: "shed", lastUsedAt: "2026-11-17T11:57:00.000Z" }]);
 });
 
 test.each<[string, Partial<Token>]>([

@@ -1,23 +1,17 @@
 import { expect, test } from "bun:test";
 import { Senders } from "./senders.ts";
 
-test("a sender has the time of its last plant, and the number of its refusals", () => {
+test("a sender has the time of its last plant, if it has sent one, and the number of its refusals", () => {
   const senders = new Senders();
   senders.stored(["greenhouse", "nursery"], 1);
   senders.refused("greenhouse", 2);
   senders.refused("greenhouse", 3);
   senders.stored(["greenhouse"], 4);
+  senders.refused("stranger", 5);
   expect(senders.list()).toEqual([
     { name: "greenhouse", lastPlantAtMs: 4, refusals: 2, lastRefusalAtMs: 3 },
     { name: "nursery", lastPlantAtMs: 1, refusals: 0, lastRefusalAtMs: undefined },
-  ]);
-});
-
-test("a sender that was only refused has no last plant", () => {
-  const senders = new Senders();
-  senders.refused("stranger", 1);
-  expect(senders.list()).toEqual([
-    { name: "stranger", lastPlantAtMs: undefined, refusals: 1, lastRefusalAtMs: 1 },
+    { name: "stranger", lastPlantAtMs: undefined, refusals: 1, lastRefusalAtMs: 5 },
   ]);
 });
 

@@ -80,29 +80,19 @@ test("an import over 1 MiB is refused", async () => {
   expect(await send(Buffer.alloc(1024 * 1024 + 1, 0x20))).toMatchObject({ error: 41301, message });
 });
 
-test("the audit trail has the start of an import whose file is named, as in its first part alone", async () => {
-  const token = await createToken("names its file");
-  await send(line(51), { token, query: "?file=audited.ndjson" });
+test("the audit trail has the start of an import whose file is named, and each end with what was counted", async () => {
+  const token = await createToken("journey");
+  await send(line(51), { token, query: "?file=plants.ndjson" });
+  // A later part, which names no file.
   await send(line(52), { token });
-  expect(await auditedOf("names its file")).toMatchObject([
-    { action: "import.started", subject: "audited.ndjson" },
+  const file = "plants.csv";
+  await finish({ file, end: "stopped", created: 5, replayed: 0, refused: 0 }, token);
+  expect(await finish({ file, created: 1200, replayed: 3, refused: 0 }, token)).toEqual({});
+  expect(await auditedOf("journey")).toMatchObject([
+    { action: "import.finished", subject: file, detail: "1200 created, 3 already stored, 0 refused" },
+    { action: "import.stopped", subject: file },
+    { action: "import.started", subject: "plants.ndjson" },
   ]);
-});
-
-test("the end of an import is in the audit trail with what was counted", async () => {
-  const token = await createToken("counts");
-  const counted = { file: "counted.csv", created: 1200, replayed: 3, refused: 0 };
-  expect(await finish(counted, token)).toEqual({});
-  const detail = "1200 created, 3 already stored, 0 refused";
-  expect(await auditedOf("counts")).toMatchObject([
-    { action: "import.finished", subject: "counted.csv", detail },
-  ]);
-});
-
-test("an import that was stopped ends under a name of its own", async () => {
-  const token = await createToken("stops");
-  await finish({ file: "stopped.csv", end: "stopped", created: 5, replayed: 0, refused: 0 }, token);
-  expect(await auditedOf("stops")).toMatchObject([{ action: "import.stopped", subject: "stopped.csv" }]);
 });
 
 test.each([

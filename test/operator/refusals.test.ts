@@ -80,15 +80,16 @@ test("a token that a client sent in the wrong place is masked, and nothing else"
   );
 });
 
-test("a message that quotes the path, the method or the host is not recorded", async () => {
+test("no path, host, body or token of a refused request is listed", async () => {
   const from = (address: string) => ({ "X-Forwarded-For": address });
   const page = { headers: { ...from("203.0.113.2"), Accept: "text/html" } };
   const host = ["GET / HTTP/1.1", "Host: a-secret.example", "X-Forwarded-For: 203.0.113.4"];
-  await fetch(`${service.url}/a-secret-path`, { headers: from("203.0.113.1") });
+  await fetch(`${service.url}/a-secret/path?token=${accessToken}`, { headers: from("203.0.113.1") });
   await (await fetch(`${service.operatorUrl}/a-secret-path`, page)).text();
   await fetch(`${service.url}/plants`, { method: "DELETE", headers: from("203.0.113.3") });
   const port = Number(new URL(service.operatorUrl).port);
   await sendRaw(port, [`${host.join("\r\n")}\r\nConnection: close\r\n\r\n`]);
+  await post(service.url, '{"id":2,"name":"A secret name","tag":7}');
 
   const messagesTo = async (address: string) =>
     (await refusalsOf({ address })).map(({ error, message }) => [error, message]);
@@ -96,13 +97,7 @@ test("a message that quotes the path, the method or the host is not recorded", a
   expect(await messagesTo("203.0.113.2")).toEqual([[40401, "path not recorded"]]);
   expect(await messagesTo("203.0.113.3")).toEqual([[40501, "path not recorded"]]);
   expect(await messagesTo("203.0.113.4")).toEqual([[42101, "host not recorded"]]);
-});
-
-test("no refused request is listed with its path, its body or its token", async () => {
-  const headers = { "X-Forwarded-For": "203.0.113.5" };
-  await fetch(`${service.url}/somewhere/else?token=${accessToken}`, { headers });
-  await post(service.url, '{"id":2,"name":"A name nobody should see","tag":7}');
   const text = JSON.stringify(await operatorGet(service, "/api/refusals"));
   expect(text).toContain('Field \\"tag\\" must be a string');
-  expect(text).not.toMatch(/somewhere|nobody should see|test-access-token/);
+  expect(text).not.toMatch(/secret|test-access-token/);
 });

@@ -33,61 +33,37 @@ onEveryEngine((engine) => {
   }
 
   describe("a new plant", () => {
-    test("is answered with its name and tag", async () => {
-      const response = await post(service.url, `{"id":${newId()},"name":"Fern","tag":"indoor"}`);
-      expect(response.status).toBe(200);
-      expect(response.headers.get("content-type")).toBe("application/json");
-      expect(await response.text()).toBe('{"name":"Fern","tag":"indoor"}');
-      expectCommonHeaders(response);
-    });
-
-    test("is answered without a tag if it has none", async () => {
-      const response = await post(service.url, `{"id":${newId()},"name":""}`);
-      expect(await response.text()).toBe('{"name":""}');
-    });
-
-    test("is answered without the members that the contract does not name", async () => {
-      const response = await post(service.url, `{"id":${newId()},"name":"Fern","other":1}`);
-      expect(await response.text()).toBe('{"name":"Fern"}');
-    });
-
-    test("is not marked as a replay", async () => {
-      const response = await post(service.url, `{"id":${newId()},"name":"Fern"}`);
-      expect(response.headers.has("idempotent-replayed")).toBe(false);
-    });
-
-    test("is stored with its time and creator", async () => {
+    test("is answered with its name and tag, and stored with its time and creator", async () => {
       const id = newId();
       const beforeMs = Date.now();
-      await post(service.url, `{"id":${id},"name":"Fern","tag":"indoor"}`);
+      const response = await post(service.url, `{"id":${id},"name":"Fern","tag":"indoor"}`);
+      expect(response.status).toBe(200);
+      expect(response.headers.get("content-type")).toBe("application/json");
+      expect(response.headers.has("idempotent-replayed")).toBe(false);
+      expect(await response.text()).toBe('{"name":"Fern","tag":"indoor"}');
+      expectCommonHeaders(response);
       const [plant] = await storedWith(id);
       expect(plant).toMatchObject({ name: "Fern", tag: "indoor", created_by: "preset-access" });
       expect(Number(plant?.created_at_ms)).toBeWithin(beforeMs, Date.now() + 1);
     });
+
+    test.each([
+      ["a tag if it has none", '"name":""', '{"name":""}'],
+      ["the members that the contract does not name", '"name":"Fern","other":1', '{"name":"Fern"}'],
+    ])("is answered without %s", async (_, members, answer) => {
+      const response = await post(service.url, `{"id":${newId()},${members}}`);
+      expect(await response.text()).toBe(answer);
+    });
   });
 
   describe("a plant that is sent again", () => {
-    /** Creates an oak, and sends it again in other words. */
-    async function replay() {
+    test("in other words gets the same answer, marked as a replay, and is stored once", async () => {
       const id = newId();
       await post(service.url, `{"id":${id},"name":"Oak","tag":"tree"}`);
       const response = await post(service.url, `{"tag":"tree", "name":"\\u004fak", "id":${id}0e-1}`);
-      return { id, response };
-    }
-
-    test("gets the same answer", async () => {
-      const { response } = await replay();
       expect(response.status).toBe(200);
       expect(await response.text()).toBe('{"name":"Oak","tag":"tree"}');
-    });
-
-    test("is marked as a replay", async () => {
-      const { response } = await replay();
       expect(response.headers.get("idempotent-replayed")).toBe("true");
-    });
-
-    test("is stored once", async () => {
-      const { id } = await replay();
       expect(await storedWith(id)).toHaveLength(1);
     });
 
@@ -103,13 +79,14 @@ onEveryEngine((engine) => {
     });
   });
 
-  describe("a different plant with the id of an oak", () => {
-    test.each([
-      ["a different name", { name: "Secret guess", tag: "tree" }],
-      ["a different tag", { name: "Oak" }],
-      ["a different tag", { name: "Oak", tag: "" }],
-      ["a different name and a different tag", { name: "Elm", tag: "bush" }],
-    ])("is refused for %s: %j", async (difference, different) => {
+  test.each([
+    ["a different name", { name: "Secret guess", tag: "tree" }],
+    ["a different tag", { name: "Oak" }],
+    ["a different tag", { name: "Oak", tag: "" }],
+    ["a different name and a different tag", { name: "Elm", tag: "bush" }],
+  ])(
+    "a plant with the id of an oak is refused for %s, and changes nothing: %j",
+    async (difference, different) => {
       const id = newId();
       await post(service.url, JSON.stringify({ id, name: "Oak", tag: "tree" }));
       const response = await post(service.url, JSON.stringify({ id, ...different }));
@@ -119,17 +96,11 @@ onEveryEngine((engine) => {
       expect(JSON.parse(text).message).toContain(`${difference}.`);
       // What is stored is not for whoever guesses ids.
       expect(text).not.toMatch(/Oak|tree/);
-    });
-
-    test("changes nothing", async () => {
-      const id = newId();
-      await post(service.url, JSON.stringify({ id, name: "Oak", tag: "tree" }));
-      await post(service.url, JSON.stringify({ id, name: "Elm" }));
       const stored = await storedWith(id);
       expect(stored).toHaveLength(1);
       expect(stored[0]).toMatchObject({ name: "Oak", tag: "tree" });
-    });
-  });
+    },
+  );
 });
 
 // What follows does not depend on the engine.
@@ -207,46 +178,31 @@ function send({
   return fetch(sqliteService.url + path, { method, headers, ...(method === "POST" && { body: sent }) });
 }
 
-describe("a request is refused", () => {
-  test.each(refusals)("for $what", async (refusal) => {
-    const response = await send(refusal);
-    const { error, message } = await errorIn(response);
-    expect(response.status).toBe(Math.floor(refusal.error / 100));
-    expect(error).toBe(refusal.error);
-    expect(message).toContain(refusal.says ?? "");
-    expect(Object.fromEntries(response.headers)).toMatchObject(lowerCaseNames(refusal.has ?? {}));
-  });
-});
+const documented: Readonly<Record<string, { readonly headers: object }>> =
+  openapi.paths["/plants"].post.responses;
 
-describe("a refusal has the body and the headers that the documents promise", () => {
-  const documented: Readonly<Record<string, { readonly headers: object }>> =
-    openapi.paths["/plants"].post.responses;
+test.each(refusals)("a request is refused, and stores nothing, for $what", async (refusal) => {
+  const before = storedPlants(sqliteService.database);
+  const response = await send(refusal);
+  const text = await response.text();
+  const body = JSON.parse(text);
+  expect(response.status).toBe(Math.floor(refusal.error / 100));
+  expect(Object.keys(body)).toEqual(["error", "message"]);
+  expect(body.error).toBe(refusal.error);
+  expect(body.message).toContain(refusal.says ?? "");
+  expect(storedPlants(sqliteService.database)).toEqual(before);
 
-  test.each(refusals)("for $what", async (refusal) => {
-    const response = await send(refusal);
-    const promised = Object.keys(documented[response.status]?.headers ?? {});
-    expect(response.headers.get("content-type")).toBe("application/json");
-    expect(Object.keys(await errorIn(response))).toEqual(["error", "message"]);
-    expect(promised.filter((name) => !response.headers.has(name))).toEqual([]);
-    expectCommonHeaders(response);
-  });
-});
+  // What the documents promise of the headers.
+  expect(response.headers.get("content-type")).toBe("application/json");
+  expect(Object.fromEntries(response.headers)).toMatchObject(lowerCaseNames(refusal.has ?? {}));
+  const promised = Object.keys(documented[response.status]?.headers ?? {});
+  expect(promised.filter((name) => !response.headers.has(name))).toEqual([]);
+  expectCommonHeaders(response);
 
-describe("a refusal shows no SQL, no stack and no token", () => {
-  test.each(refusals)("for $what", async (refusal) => {
-    const text = await (await send(refusal)).text();
-    expect(text).not.toMatch(/select|insert|sqlite|postgres/i);
-    expect(text).not.toMatch(/\bat \w+ \(|\.ts\b/i);
-    expect(text).not.toContain(accessToken);
-  });
-});
-
-describe("a refused request stores nothing", () => {
-  test.each(refusals)("for $what", async (refusal) => {
-    const before = storedPlants(sqliteService.database);
-    await send(refusal);
-    expect(storedPlants(sqliteService.database)).toEqual(before);
-  });
+  // No SQL, no stack and no token.
+  expect(text).not.toMatch(/select|insert|sqlite|postgres/i);
+  expect(text).not.toMatch(/\bat \w+ \(|\.ts\b/i);
+  expect(text).not.toContain(accessToken);
 });
 
 describe("a message that the documents give as an example is one that a request gets", () => {
@@ -351,63 +307,41 @@ test("HEAD gets the headers of GET without the body", async () => {
   expect(bodyOf(text)).toBe("");
 });
 
-describe("while the data file is locked and the queue is full", () => {
-  /** Sends 64 plants to a service that queues four, and unlocks its data file once it has refused twenty. */
-  async function fillQueue(busy: TestService): Promise<Response[]> {
-    using lock = new Database(busy.database);
-    lock.run("BEGIN IMMEDIATE");
-    const sent = Array.from({ length: 64 }, (_, id) => post(busy.url, `{"id":${id},"name":"a"}`));
-    await eventually(() => busy.logged.filter((line) => line.includes("50301")).length >= 20);
-    lock.run("ROLLBACK");
-    return Promise.all(sent);
-  }
+test("while the queue is full, plants are refused with 50301, and those in it are stored", async () => {
+  await using busy = await startTestService({ "max-pending": "4" });
+  using lock = new Database(busy.database);
+  lock.run("BEGIN IMMEDIATE");
+  const sent = Array.from({ length: 64 }, (_, id) => post(busy.url, `{"id":${id},"name":"a"}`));
+  await eventually(() => busy.logged.filter((line) => line.includes("50301")).length >= 20);
+  lock.run("ROLLBACK");
+  const responses = await Promise.all(sent);
 
-  test("plants are refused with 50301", async () => {
-    await using busy = await startTestService({ "max-pending": "4" });
-    const responses = await fillQueue(busy);
-    const refused = responses.filter(({ status }) => status !== 200);
-    const errors = await Promise.all(refused.map(async (response) => (await errorIn(response)).error));
-    expect(errors.length).toBeGreaterThanOrEqual(20);
-    expect([...new Set(errors)]).toEqual([50301]);
-    expect(refused[0]?.status).toBe(503);
-    expect(refused[0]?.headers.get("retry-after")).toBe("1");
-  });
+  const refused = responses.filter(({ status }) => status !== 200);
+  const errors = await Promise.all(refused.map(async (response) => (await errorIn(response)).error));
+  expect(errors.length).toBeGreaterThanOrEqual(20);
+  expect([...new Set(errors)]).toEqual([50301]);
+  expect(refused[0]?.status).toBe(503);
+  expect(refused[0]?.headers.get("retry-after")).toBe("1");
 
-  test("plants that are queued are stored once it is unlocked", async () => {
-    await using busy = await startTestService({ "max-pending": "4" });
-    const responses = await fillQueue(busy);
-    const acknowledged = responses.flatMap(({ status }, id) => (status === 200 ? [BigInt(id)] : []));
-    expect(acknowledged.length).toBeGreaterThanOrEqual(4);
-    expect(storedPlants(busy.database).map(({ id }) => id)).toEqual(acknowledged);
-  });
+  const acknowledged = responses.flatMap(({ status }, id) => (status === 200 ? [BigInt(id)] : []));
+  expect(acknowledged.length).toBeGreaterThanOrEqual(4);
+  expect(storedPlants(busy.database).map(({ id }) => id)).toEqual(acknowledged);
 });
 
-describe("with a base path", () => {
-  let moved: TestService;
-  let local: string;
-  beforeAll(async () => {
-    moved = await startTestService({ "base-url": "https://plants.example.org/garden/v1" });
-    local = `http://${moved.addresses[0]}`;
-  });
-  afterAll(() => moved[Symbol.asyncDispose]());
+test("with a base path, everything is under it and nothing outside it", async () => {
+  await using moved = await startTestService({ "base-url": "https://plants.example.org/garden/v1" });
+  const local = `http://${moved.addresses[0]}`;
+  const created = await post(`${local}/garden/v1`, `{"id":${newId()},"name":"a"}`);
+  expect(created.status).toBe(200);
 
-  test("a plant is created under it", async () => {
-    const response = await post(`${local}/garden/v1`, `{"id":${newId()},"name":"a"}`);
-    expect(response.status).toBe(200);
-  });
+  const headers = { Accept: "text/html" };
+  const redirected = await fetch(`${local}/garden/v1/`, { headers, redirect: "manual" });
+  expect(redirected.status).toBe(303);
+  expect(redirected.headers.get("location")).toBe("/garden/v1/docs");
 
-  test("a browser is redirected to the docs under it", async () => {
-    const headers = { Accept: "text/html" };
-    const response = await fetch(`${local}/garden/v1/`, { headers, redirect: "manual" });
-    expect(response.status).toBe(303);
-    expect(response.headers.get("location")).toBe("/garden/v1/docs");
-  });
-
-  test("there is nothing outside it", async () => {
-    expect(await errorIn(await fetch(`${local}/`))).toEqual({
-      error: 40401,
-      message: "There is nothing at /. The only operation is POST /garden/v1/plants; see /garden/v1/docs.",
-    });
+  expect(await errorIn(await fetch(`${local}/`))).toEqual({
+    error: 40401,
+    message: "There is nothing at /. The only operation is POST /garden/v1/plants; see /garden/v1/docs.",
   });
 });
 
