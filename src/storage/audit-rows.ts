@@ -16,6 +16,16 @@ export const entriesOfEachKindMax = 100_000;
  */
 export const entriesPerRemoval = 1000;
 
+/** The statements that remove the oldest entries beyond the limit: changes of tokens, and all others. */
+export function removalStatements(key: "seq" | "id", entriesMax = entriesOfEachKindMax): string[] {
+  return ["LIKE", "NOT LIKE"].map(
+    (like) =>
+      `DELETE FROM audit_trail WHERE action ${like} 'token.%' AND ${key} <=
+         (SELECT ${key} FROM audit_trail WHERE action ${like} 'token.%'
+           ORDER BY ${key} DESC LIMIT 1 OFFSET ${entriesMax})`,
+  );
+}
+
 export function auditValues(entry: AuditEntry): (string | number | null)[] {
   const { atMs, actor, action, subject, address, detail } = entry;
   return [atMs, actor, action, subject, address ?? null, detail];

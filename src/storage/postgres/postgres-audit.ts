@@ -6,20 +6,10 @@ import {
   auditFilterValues,
   auditPage,
   auditValues,
-  entriesOfEachKindMax,
   entriesPerRemoval,
+  removalStatements,
 } from "../audit-rows.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
-
-// The oldest entries beyond the limit: changes of tokens, and all others.
-const removalStatements = [
-  `DELETE FROM audit_trail WHERE action LIKE 'token.%' AND id <=
-     (SELECT id FROM audit_trail WHERE action LIKE 'token.%'
-       ORDER BY id DESC LIMIT 1 OFFSET ${entriesOfEachKindMax})`,
-  `DELETE FROM audit_trail WHERE action NOT LIKE 'token.%' AND id <=
-     (SELECT id FROM audit_trail WHERE action NOT LIKE 'token.%'
-       ORDER BY id DESC LIMIT 1 OFFSET ${entriesOfEachKindMax})`,
-];
 
 const idShape = /^[0-9a-f]{32}$/;
 const afterEveryId = "g";
@@ -62,7 +52,7 @@ export class PostgresAudit implements AuditTrail {
     const isDue = this.#inserted % entriesPerRemoval === 0;
     this.#inserted++;
     if (!isDue) return;
-    for (const text of removalStatements) await this.#pool.query({ text }).catch(() => {});
+    for (const text of removalStatements("id")) await this.#pool.query({ text }).catch(() => {});
   }
 
   async page(limit: number, cursor: string | undefined, filter: AuditFilter = {}): Promise<AuditPage> {

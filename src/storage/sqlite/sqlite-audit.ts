@@ -1,17 +1,13 @@
 import type { Database } from "bun:sqlite";
 import type { AuditEntry, AuditFilter, AuditPage, AuditTrail } from "../../access/audit.ts";
-import { auditColumns, auditValues, entriesOfEachKindMax, entriesPerRemoval } from "../audit-rows.ts";
+import {
+  auditColumns,
+  auditValues,
+  entriesOfEachKindMax,
+  entriesPerRemoval,
+  removalStatements,
+} from "../audit-rows.ts";
 import type { Writer } from "./writing/writer.ts";
-
-// The oldest entries beyond the limit: changes of tokens, and all others.
-const removalStatements = [
-  `DELETE FROM audit_trail WHERE action LIKE 'token.%' AND seq <=
-     (SELECT seq FROM audit_trail WHERE action LIKE 'token.%'
-       ORDER BY seq DESC LIMIT 1 OFFSET ?)`,
-  `DELETE FROM audit_trail WHERE action NOT LIKE 'token.%' AND seq <=
-     (SELECT seq FROM audit_trail WHERE action NOT LIKE 'token.%'
-       ORDER BY seq DESC LIMIT 1 OFFSET ?)`,
-];
 
 // How many entries of each kind are kept, and after how many new ones the oldest are removed.
 const limitsDefault = { ofEachKindMax: entriesOfEachKindMax, perRemoval: entriesPerRemoval };
@@ -43,7 +39,7 @@ export class SqliteAudit implements AuditTrail {
       .run(...auditValues(entry));
     const { ofEachKindMax, perRemoval } = this.#limits;
     if (this.#inserted % perRemoval === 0)
-      for (const statement of removalStatements) this.#database.run(statement, [ofEachKindMax]);
+      for (const statement of removalStatements("seq", ofEachKindMax)) this.#database.run(statement);
     this.#inserted++;
   }
 
