@@ -5,44 +5,19 @@ import type { Database, Statement } from "bun:sqlite";
 import { BlockDigests } from "./block-digests.ts";
 import { blockOf, blockPlants, directionOf, lastSeq, type Order, rangeOf } from "./blocks.ts";
 
-/** One part of a block's summary, in a table of its own. */
-export interface Summary {
-  /** What it is a summary of, for messages. */
-  readonly of: string;
-  readonly table: string;
-  readonly columns: string;
-  /** How the columns are computed from the plants of the block. */
-  readonly computed: string;
-  /** Set where a block has a row for each value, instead of one row. */
-  readonly groupBy?: string;
-}
-
-export const tagSummary: Summary = {
-  of: "tags",
-  table: "block_tags",
-  columns: "tag, plants",
-  computed: "tag, count(*)",
-  groupBy: "tag",
-};
-
-export const timeSummary: Summary = {
-  of: "times",
-  table: "block_times",
-  columns: "min_ms, max_ms",
-  computed: "min(created_at_ms), max(created_at_ms)",
-};
-
 /** If the names of a block are longer than this together, they are not summarised: reading the plants is as fast. */
 export const namesCharactersMax = 128 * blockPlants;
 
-export const nameSummary: Summary = {
-  of: "names",
-  table: "block_names",
-  columns: "names",
-  computed: `CASE WHEN sum(length(name)) <= ${namesCharactersMax} THEN lower(group_concat(name, char(10))) END`,
-};
-
-const summaries = [tagSummary, timeSummary, nameSummary];
+// Each inserts what one table has of a block; of its tags, a row for each.
+const inserts = [
+  `INSERT INTO block_tags (block, tag, plants)
+   SELECT ?, tag, count(*) FROM plants WHERE seq BETWEEN ? AND ? AND tag IS NOT NULL GROUP BY tag`,
+  `INSERT INTO block_times (block, min_ms, max_ms)
+   SELECT ?, min(created_at_ms), max(created_at_ms) FROM plants WHERE seq BETWEEN ? AND ?`,
+  `INSERT INTO block_names (block, names)
+   SELECT ?, CASE WHEN sum(length(name)) <= ${namesCharactersMax} THEN lower(group_concat(name, char(10))) END
+     FROM plants WHERE seq BETWEEN ? AND ?`,
+];
 
 // Another program may have added thousands of blocks; one batch summarises at most this many.
 const blocksPerBatchMax = 64;
@@ -68,12 +43,7 @@ export class BlockSummaries {
   constructor(database: Database, blocksMax = blocksPerBatchMax) {
     this.#database = database;
     this.#blocksMax = blocksMax;
-    this.#inserts = summaries.map(({ table, columns, computed, groupBy }) => {
-      const grouped = groupBy === undefined ? "" : ` AND ${groupBy} IS NOT NULL GROUP BY ${groupBy}`;
-      return database.query(
-        `INSERT INTO ${table} (block, ${columns}) SELECT ?, ${computed} FROM plants WHERE seq BETWEEN ? AND ?${grouped}`,
-      );
-    });
+    this.#inserts = inserts.map((sql) => database.query(sql));
     this.#digests = new BlockDigests(database);
     this.#next = database.query("SELECT seq FROM plants WHERE seq > ? ORDER BY seq LIMIT 1");
     this.reload();

@@ -82,7 +82,7 @@ export class SqliteArchive implements PlantArchive {
     let searched = 0;
     for (const slice of scan.slices(searchMsMax)) {
       const wanted = Math.min(limit - rows.length, rowsPerRead);
-      const { found, isFull } = this.#rowsWithin(room, filter, slice, order, wanted);
+      const { found, isFull } = this.#rows(room, filter, slice, order, wanted);
       rows.push(...found);
       if (isFull && found.length === 0) break;
       // The slice may have more rows after the last that was wanted, or fits.
@@ -146,18 +146,8 @@ export class SqliteArchive implements PlantArchive {
     return new Scan(range, order, (slice) => searchablePart(this.#database, namePart, slice, order));
   }
 
-  #rows(filter: PlantFilter, range: SeqRange, order: Order, limit: number): PlantRow[] {
-    const rows: PlantRow[] = [];
-    for (const { sql, values } of selectQueries(this.#database, filter, range, order)) {
-      const query = this.#database.query<PlantRow, Query["values"][number][]>(`${sql} LIMIT ?`);
-      rows.push(...query.all(...values, limit - rows.length));
-      if (rows.length === limit) break;
-    }
-    return rows;
-  }
-
-  /** Like `#rows`, up to the first row that does not fit into the page; then it is full. */
-  #rowsWithin(room: PageRoom, filter: PlantFilter, range: SeqRange, order: Order, limit: number) {
+  /** The matches in a range, up to the first one that does not fit into the page; then it is full. */
+  #rows(room: PageRoom, filter: PlantFilter, range: SeqRange, order: Order, limit: number) {
     const found: PlantRow[] = [];
     for (const { sql, values } of selectQueries(this.#database, filter, range, order)) {
       const query = this.#database.query<PlantRow, Query["values"][number][]>(`${sql} LIMIT ?`);
@@ -194,9 +184,8 @@ export class SqliteArchive implements PlantArchive {
     }
     if (sinceMs === undefined && untilMs === undefined) return range;
     // Times need not be in order, but mostly are: then the range from the first to the last match is small.
-    const [oldest] = this.#rows({ sinceMs, untilMs }, range, "oldest-first", 1);
-    const [newest] = this.#rows({ sinceMs, untilMs }, range, "newest-first", 1);
-    return { low: Number(oldest?.seq ?? 1n), high: Number(newest?.seq ?? 0n) };
+    const end = (from: Order) => this.#rows(new PageRoom(), { sinceMs, untilMs }, range, from, 1).found[0];
+    return { low: Number(end("oldest-first")?.seq ?? 1n), high: Number(end("newest-first")?.seq ?? 0n) };
   }
 
   /** The cursor after the last plant up to this seq. An empty store has one too, so that whoever follows it has begun. */
