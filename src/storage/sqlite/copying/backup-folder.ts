@@ -1,6 +1,6 @@
 import { createReadStream, rmSync } from "node:fs";
 import { lstat, readdir, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { join, parse } from "node:path";
 import type {
   Backup,
   DatedBackups,
@@ -12,11 +12,12 @@ import { codeOf, describeFileError, pathOf } from "../../../system/errors.ts";
 import { Problem } from "../../../system/problem.ts";
 import { describeEachBlock, lastSeq } from "../blocks/blocks.ts";
 import { ImmutableDatabase } from "../data-file/connect.ts";
+import { realDataFile } from "../data-file/data-file-path.ts";
 import { systemErrorAsProblem } from "../data-file/data-file-problem.ts";
 import { syncDirectory } from "../data-file/durable-files.ts";
 import { whyUnrecorded } from "../data-file/last-backup.ts";
 import { type BackupFile, writeBackup } from "./backup.ts";
-import { BackupNames } from "./backup-names.ts";
+import { backupName, parseBackupName } from "./backup-names.ts";
 import { checksumFile, isChecksumOfBackup } from "./checksum.ts";
 import { isAsStored, removeOldPartials } from "./copy.ts";
 import { ignoreStep } from "./progress.ts";
@@ -42,7 +43,8 @@ export class BackupFolder implements DatedBackups {
   readonly folderPath: string;
   /** The path of the data file, as --database names it. */
   readonly databasePath: string;
-  readonly #names: BackupNames;
+  /** The data file's name without its extension, with which the name of each backup begins. */
+  readonly #stem: string;
   /** How many backups run on request. */
   #running = 0;
   /** The look at the folder that has not ended. In one that hangs, each would hold one of the few threads that fsyncs need too. */
@@ -51,7 +53,7 @@ export class BackupFolder implements DatedBackups {
   constructor(databasePath: string, folderPath: string) {
     this.folderPath = folderPath;
     this.databasePath = databasePath;
-    this.#names = new BackupNames(databasePath);
+    this.#stem = parse(realDataFile(databasePath)).name;
   }
 
   get isBusy(): boolean {
@@ -77,8 +79,8 @@ export class BackupFolder implements DatedBackups {
     { keep, onStep = ignoreStep }: { readonly keep?: number | undefined; readonly onStep?: OnStep } = {},
   ): Promise<CompletedBackup> {
     await this.#refuseMissingFolder();
-    removeOldPartials(this.folderPath, (name) => this.#names.isBackup(name));
-    const made = await writeBackup(this.databasePath, this.#path(this.#names.at(atMs)), onStep);
+    removeOldPartials(this.folderPath, (name) => parseBackupName(name)?.stem === this.#stem);
+    const made = await writeBackup(this.databasePath, this.#path(backupName(this.#stem, atMs)), onStep);
     const unrecorded = whyUnrecorded(this.databasePath, { atMs, ...made });
     if (keep === undefined || !isAsStored(made)) return { made, removed: [], larger: undefined, unrecorded };
     const old = await this.#oldBackups(keep, made.path);
@@ -111,11 +113,13 @@ export class BackupFolder implements DatedBackups {
   async #list(): Promise<readonly Backup[]> {
     await this.#refuseMissingFolder();
     const entries: Backup[] = [];
-    for (const { name, atMs } of this.#names.backupsAmong(await readdir(this.folderPath))) {
+    for (const name of await readdir(this.folderPath)) {
+      const named = parseBackupName(name);
+      if (named?.stem !== this.#stem) continue;
       const file = await lstat(this.#path(name)).catch(undefinedIfMissing);
-      if (file?.isFile()) entries.push({ name, atMs, bytes: file.size });
+      if (file?.isFile()) entries.push({ name, atMs: named.atMs, bytes: file.size });
     }
-    return entries.reverse();
+    return entries.sort((one, other) => other.atMs - one.atMs);
   }
 
   /** The paths of the complete backups that are too many, the oldest first; never the one just made. */

@@ -22,7 +22,7 @@ import { lockAgainstWriters, lockForWriting } from "../data-file/writer-lock.ts"
 import { inspectDataFile, ownerOfWal, refuseByTable } from "../opening/data-file-table.ts";
 import { folderForOld, moveWalInto, replaceBy, replacementFile } from "../opening/swap.ts";
 import type { BackupFile } from "./backup.ts";
-import { timeInName } from "./backup-names.ts";
+import { parseBackupName } from "./backup-names.ts";
 import { checksumFile, expectedChecksum } from "./checksum.ts";
 import { type CheckedCopy, copyDataFile, giveName, removeIfPossible } from "./copy.ts";
 import { CopyThread } from "./copy-calls.ts";
@@ -147,7 +147,8 @@ function recordRestored(
   // A plain restore may be a drill: such a store has had no backup of its own.
   if (!hadOld) return undefined;
   const atMs =
-    timeInName(from) ?? Math.floor(statSync(from, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
+    parseBackupName(basename(from))?.atMs ??
+    Math.floor(statSync(from, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
   return whyUnrecorded(path, { atMs, ...copied });
 }
 
