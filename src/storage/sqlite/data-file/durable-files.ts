@@ -10,6 +10,7 @@ import {
   fsyncSync,
   mkdirSync,
   openSync,
+  readFileSync,
   readSync,
   renameSync,
   rmSync,
@@ -20,6 +21,8 @@ import { platform } from "node:os";
 import { dirname } from "node:path";
 import { codeOf, describeFileError, describeWriteError } from "../../../system/errors.ts";
 import { Problem } from "../../../system/problem.ts";
+import { membersOfJson } from "../../../text/json-text.ts";
+import { asDataFileProblem } from "./data-file-problem.ts";
 
 /** What a file system without hard links returns, such as FAT or some network file systems. */
 export const noLinks = ["EPERM", "ENOSYS", "ENOTSUP", "EOPNOTSUPP", "EMLINK"];
@@ -125,6 +128,19 @@ export function readAt(file: number, bytes: number, at: number): Buffer {
 /** The size of a file in bytes; zero if there is none. */
 export function fileSize(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+/**
+ * The members of a small JSON file; undefined if there is no file.
+ * @throws Problem it cannot be read.
+ */
+export function readJsonFile(path: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    return membersOfJson(readFileSync(path, "utf8"));
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return undefined;
+    throw asDataFileProblem(error, path);
+  }
 }
 
 /** Writes a file, and returns why that could not be done; undefined if it was. */

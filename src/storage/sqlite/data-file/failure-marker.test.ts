@@ -51,5 +51,5 @@ test("what 1.2.1 recorded is refused, with what to do", () => {
 test("a marker that cannot be read is an error", () => {
   const path = folder.newPath();
   mkdirSync(markerFile(path));
-  expect(() => readMarker(path)).toThrow(/records a failure and cannot be read: it is a directory\.$/);
+  expect(() => readMarker(path)).toThrow(/\.failure\.json cannot be opened: it is a directory\.$/);
 });

@@ -1,12 +1,9 @@
 // The failure marker: a small file beside the data file, which tells the next start what happened to it.
 
-import { existsSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
-import { codeOf, describeFileError } from "../../../system/errors.ts";
 import { Problem } from "../../../system/problem.ts";
-import { membersOfJson } from "../../../text/json-text.ts";
-import { asDataFileProblem, isDenied } from "./data-file-problem.ts";
-import { makeDirectory, replaceFile, syncDirectory, whyNotWritten } from "./durable-files.ts";
+import { makeDirectory, readJsonFile, replaceFile, syncDirectory, whyNotWritten } from "./durable-files.ts";
 
 /**
  * What happened to the data file while it was open:
@@ -39,12 +36,13 @@ export type Marker = Failure | "unfinished";
 
 /** @throws Problem the marker cannot be read, such as one that another user wrote. */
 export function readMarker(path: string): Marker | undefined {
-  const reason = readReason(path);
+  const marker = readJsonFile(markerFile(path));
+  const reason = marker?.["reason"];
   // 1.2.1 had other words.
   if (reason === "overwritten" || reason === "replaced") return "overwritten";
   if (reason === "rebuilt") return "unfinished";
   // It may have been truncated by the failed sync that it records; the other one is written by a disk that works.
-  return reason === undefined ? undefined : "sync-failed";
+  return marker === undefined ? undefined : "sync-failed";
 }
 
 export function removeMarker(path: string): void {
@@ -61,16 +59,4 @@ export function refuseMarked(path: string, marker: Marker | undefined): void {
     throw new Problem(
       `plant-store 1.2.1 was interrupted while it replaced ${path} by ${path}.rebuilt: run \`plant-store restore FILE --replace\` with that file, or with a backup.`,
     );
-}
-
-function readReason(path: string): unknown {
-  try {
-    return membersOfJson(readFileSync(markerFile(path), "utf8"))["reason"] ?? "";
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined;
-    if (isDenied(error)) throw asDataFileProblem(error, markerFile(path));
-    throw new Problem(
-      `${markerFile(path)} records a failure and cannot be read: ${describeFileError(error)}.`,
-    );
-  }
 }

@@ -1,14 +1,11 @@
 // The record of the last backup, a small file beside the data file. It is there from the first start on, so that it also says that
 // there was a store.
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import type { StoreDigest } from "../../../plants/plant-backups.ts";
-import { codeOf } from "../../../system/errors.ts";
-import { membersOfJson } from "../../../text/json-text.ts";
 import { isoTime } from "../../../text/time.ts";
 import { realDataFile } from "./data-file-path.ts";
-import { asDataFileProblem } from "./data-file-problem.ts";
-import { makeDirectory, replaceFile, whyNotWritten } from "./durable-files.ts";
+import { makeDirectory, readJsonFile, replaceFile, whyNotWritten } from "./durable-files.ts";
 
 /** When the last backup was started, and what it holds. */
 export interface LastBackup extends StoreDigest {
@@ -51,21 +48,7 @@ export function whyUnrecorded(
  * @throws Problem its record cannot be read.
  */
 export function readLastBackup(path: string): LastBackup | undefined {
-  const file = lastBackupFile(path);
-  try {
-    return lastBackupIn(membersOfJson(readFileSync(file, "utf8")));
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined;
-    throw asDataFileProblem(error, file);
-  }
-}
-
-function lastBackupIn({
-  at,
-  plants,
-  coveredPlants,
-  digest,
-}: Readonly<Record<string, unknown>>): LastBackup | undefined {
+  const { at, plants, coveredPlants, digest } = readJsonFile(lastBackupFile(path)) ?? {};
   const atMs = typeof at === "string" ? Date.parse(at) : Number.NaN;
   if (Number.isNaN(atMs)) return undefined;
   const hasDigest = typeof coveredPlants === "number" && /^[0-9a-f]{64}$/.test(String(digest));

@@ -1,4 +1,4 @@
-import { afterAll, expect, spyOn, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
@@ -68,10 +68,15 @@ test("a lock file is never created through a symlink", () => {
   expect(existsSync(elsewhere)).toBe(false);
 });
 
-test("a lock that is about to be released is waited for", () => {
+test("a lock that another process is about to release is waited for", async () => {
   const path = temporary.newPath();
-  const held = lockForWriting(path);
-  using pause = spyOn(Bun, "sleepSync").mockImplementation(() => held[Symbol.dispose]());
-  lockForWriting(path)[Symbol.dispose]();
-  expect(pause).toHaveBeenCalledTimes(1);
+  const module = join(import.meta.dir, "writer-lock.ts");
+  const script = `import { lockForWriting } from ${JSON.stringify(module)};
+    const lock = lockForWriting(${JSON.stringify(path)});
+    console.log("held");
+    setTimeout(() => lock[Symbol.dispose](), 100);`;
+  const holder = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe" });
+  await holder.stdout.getReader().read();
+  expect(() => lockForWriting(path)[Symbol.dispose]()).not.toThrow();
+  expect(await holder.exited).toBe(0);
 });

@@ -17,7 +17,6 @@ export type WriterLock = Disposable;
 
 // A process that is just stopping, or a command that inspects the files, releases the lock within this.
 const releaseWaitMsMax = 1000;
-const retryMs = 10;
 
 /** @throws Problem another process holds it, or the lock file cannot be created or written to. */
 export function lockForWriting(path: string): WriterLock {
@@ -33,11 +32,12 @@ export function lockForWriting(path: string): WriterLock {
 export function tryLockForWriting(path: string): WriterLock | undefined {
   const file = lockFile(path);
   createLockFile(file, path);
-  const deadlineMs = performance.now() + releaseWaitMsMax;
-  for (;;) {
-    const lock = lockExclusively(file);
-    if (lock !== undefined || performance.now() >= deadlineMs) return lock;
-    Bun.sleepSync(retryMs);
+  try {
+    // SQLite would open a file that may not be written to for reading, and lock nothing.
+    accessSync(file, constants.W_OK);
+    return lockWith(file, releaseWaitMsMax, (database) => database.run("BEGIN EXCLUSIVE"));
+  } catch (error) {
+    throw asDataFileProblem(error, file);
   }
 }
 
@@ -56,7 +56,7 @@ export function lockAgainstWriters(path: string): LockAgainstWriters {
   const file = lockFile(path);
   try {
     if (!canRead(file)) return { hasWriter: false, [Symbol.dispose]() {} };
-    const lock = lockWith(file, (database) => {
+    const lock = lockWith(file, 0, (database) => {
       database.run("BEGIN");
       readSchema(database);
     });
@@ -72,22 +72,12 @@ export function hasWriter(path: string): boolean {
   return lock.hasWriter;
 }
 
-/** Undefined if another process holds the lock. */
-function lockExclusively(file: string): Database | undefined {
-  try {
-    // SQLite would open a file that may not be written to for reading, and lock nothing.
-    accessSync(file, constants.W_OK);
-    return lockWith(file, (database) => database.run("BEGIN EXCLUSIVE"));
-  } catch (error) {
-    throw asDataFileProblem(error, file);
-  }
-}
-
-function lockWith(file: string, lock: (database: Database) => void): Database | undefined {
+/** Undefined if another process holds the lock for longer than that. */
+function lockWith(file: string, waitMs: number, lock: (database: Database) => void): Database | undefined {
   const database = new Database(file, { readwrite: true, create: false });
   try {
     return closeOnError(database, () => {
-      database.run("PRAGMA busy_timeout = 0");
+      database.run(`PRAGMA busy_timeout = ${waitMs}`);
       // Nothing is ever written, so no journal needs to be on the disk.
       database.run("PRAGMA journal_mode = MEMORY");
       lock(database);

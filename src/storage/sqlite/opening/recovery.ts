@@ -39,8 +39,9 @@ interface LockedWork {
   readonly afterRollback?: (database: Database) => void;
 }
 
-// How long to wait for other processes: long enough for a command that is about to end, but not for a long reader.
-const aloneWaitMsMax = 500;
+// How long to wait for other processes: for one that writes; or to be alone, long enough for a command that is about to end, but
+// not for a long reader.
+const waitMsMax: Readonly<Record<LockingMode, number>> = { NORMAL: lockWaitMsMax, EXCLUSIVE: 500 };
 
 /**
  * Steps 2 to 4 of a start (open-for-writing.ts), under the writer lock. Afterwards everything that can be read is on disk.
@@ -101,7 +102,7 @@ function replaceAfterFailedSync(path: string, { kind }: DataFileState, events: S
     if (existsSync(`${path}-wal`)) events.walMovedAway?.(folder);
     moveWalInto(folder, path);
   }
-  const isReplaced = underWriteLock(path, "EXCLUSIVE", aloneWaitMsMax, {
+  const isReplaced = underWriteLock(path, "EXCLUSIVE", {
     afterRollback: (database) => {
       events.rebuilding?.(fileSize(path));
       makeReplacement(database, path);
@@ -132,7 +133,7 @@ function makeReplacement(database: Database, path: string): void {
 
 /** Syncs what a crash left in the WAL, and checkpoints all of it. False if another process has the data file open. */
 function tryEmptyWal(path: string): boolean {
-  return underWriteLock(path, "EXCLUSIVE", aloneWaitMsMax, {
+  return underWriteLock(path, "EXCLUSIVE", {
     inTransaction: () => syncCommitted(`${path}-wal`),
     afterRollback: (database) => checkpointAndMarkClosed(database),
   });
@@ -143,7 +144,7 @@ function tryEmptyWal(path: string): boolean {
  * @throws StoreUnavailable that process writes, and has not ended its transaction in time.
  */
 function syncWalBesideReaders(path: string): void {
-  const isSynced = underWriteLock(path, "NORMAL", lockWaitMsMax, {
+  const isSynced = underWriteLock(path, "NORMAL", {
     inTransaction: () => syncCommitted(`${path}-wal`),
   });
   if (!isSynced) throw lockedError();
@@ -169,10 +170,9 @@ function syncCommitted(walPath: string): void {
 function underWriteLock(
   path: string,
   lockingMode: LockingMode,
-  waitMs: number,
   { inTransaction, afterRollback }: LockedWork,
 ): boolean {
-  const database = connect(path, waitMs);
+  const database = connect(path, waitMsMax[lockingMode]);
   try {
     const hasLock = tryBeginOnOwnFile(database, path, lockingMode);
     if (hasLock) {
