@@ -31,8 +31,8 @@ export interface ApiRoute<Accepted extends Parameters, Result extends Reply> {
 export function row<const Accepted extends Parameters, Result extends Reply>(
   scope: Scope,
   accepted: Accepted,
-  manner: Manner,
   handle: (request: ApiRequest<Accepted>) => Result | Promise<Result>,
+  manner: Manner = "at once",
 ): ApiRoute<Accepted, Result> {
   return { scope, accepted, manner, handle };
 }

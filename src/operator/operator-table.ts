@@ -64,45 +64,43 @@ export function operatorTable(
 
   return {
     // Who is signed in. A sign-in is sent once for a token that someone has just entered: the audit trail records it.
-    "GET /api/me": row("plants:read", {}, "at once", ({ caller }) => present(caller)),
-    "POST /api/sign-in": row("plants:read", {}, "at once", async ({ exchange, caller }) => {
+    "GET /api/me": row("plants:read", {}, ({ caller }) => present(caller)),
+    "POST /api/sign-in": row("plants:read", {}, async ({ exchange, caller }) => {
       await actions.record(exchange, caller, "console.signed-in", "console", caller.scopes.join(", "));
       return present(caller);
     }),
 
     // How the service does.
-    "GET /api/overview": row("operator:read", {}, "at once", async () =>
-      json(await overview(await archive.nowMs())),
-    ),
-    "GET /api/senders": row("operator:read", {}, "at once", async () => {
+    "GET /api/overview": row("operator:read", {}, async () => json(await overview(await archive.nowMs()))),
+    "GET /api/senders": row("operator:read", {}, async () => {
       // Without its store, the service still knows whom it has heard.
       const stored = await tokenUpkeep.all().catch(() => []);
       return json({ senders: listSenders(events.senders.list(), stored, Date.now()) });
     }),
-    "GET /api/refusals": row("operator", refusalParameters, "at once", ({ values }) =>
+    "GET /api/refusals": row("operator", refusalParameters, ({ values }) =>
       json(listRefusals(events, publicUrl, startedAtMs, values.limit)),
     ),
-    "GET /api/settings": row("operator", {}, "at once", () => json({ settings: effectiveSettings })),
+    "GET /api/settings": row("operator", {}, () => json({ settings: effectiveSettings })),
 
     // Plants. An export takes a turn for each of its pages, and an import also needs `operator:read`.
-    "GET /api/plants": row("plants:read", listParameters, "in turn", plants.list),
-    "GET /api/plants/count": row("plants:read", countParameters, "in turn", plants.count),
-    "GET /api/plants/{id}": row("plants:read", plantParameters, "in turn", plants.show),
-    "GET /api/export": row("plants:read", exportParameters, "at once", exports.send),
-    "POST /api/exports": row("plants:read", exportParameters, "at once", exports.createLink),
-    "POST /api/imports": row("plants:create", importParameters, "upload", imports.importPart),
-    "POST /api/imports/finished": row("plants:create", countsParameters, "at once", imports.recordEnd),
+    "GET /api/plants": row("plants:read", listParameters, plants.list, "in turn"),
+    "GET /api/plants/count": row("plants:read", countParameters, plants.count, "in turn"),
+    "GET /api/plants/{id}": row("plants:read", plantParameters, plants.show, "in turn"),
+    "GET /api/export": row("plants:read", exportParameters, exports.send),
+    "POST /api/exports": row("plants:read", exportParameters, exports.createLink),
+    "POST /api/imports": row("plants:create", importParameters, imports.importPart, "upload"),
+    "POST /api/imports/finished": row("plants:create", countsParameters, imports.recordEnd),
 
     // Tokens, and what was done with them.
-    "GET /api/tokens": row("operator", {}, "at once", tokens.list),
-    "POST /api/tokens": row("operator", createParameters, "at once", tokens.create),
-    "POST /api/tokens/{id}/revoke": row("operator", revokeParameters, "at once", tokens.revoke),
-    "POST /api/tokens/{id}/rotate": row("operator", rotateParameters, "at once", tokens.rotate),
-    "GET /api/audit": row("operator", auditParameters, "in turn", listAudit(audit)),
+    "GET /api/tokens": row("operator", {}, tokens.list),
+    "POST /api/tokens": row("operator", createParameters, tokens.create),
+    "POST /api/tokens/{id}/revoke": row("operator", revokeParameters, tokens.revoke),
+    "POST /api/tokens/{id}/rotate": row("operator", rotateParameters, tokens.rotate),
+    "GET /api/audit": row("operator", auditParameters, listAudit(audit), "in turn"),
 
     // Backups.
-    "GET /api/backups": row("operator", {}, "at once", backups.list),
-    "POST /api/backups": row("operator", {}, "at once", backups.create),
-    "POST /api/backups/{name}/link": row("operator", linkParameters, "at once", backups.createLink),
+    "GET /api/backups": row("operator", {}, backups.list),
+    "POST /api/backups": row("operator", {}, backups.create),
+    "POST /api/backups/{name}/link": row("operator", linkParameters, backups.createLink),
   };
 }
