@@ -1,6 +1,6 @@
 import { RecentMap } from "../cache/recent-map.ts";
 import type { JwtRefusal, JwtVerifier } from "./jwt-verifier.ts";
-import { allows, type Caller, type Scope } from "./scopes.ts";
+import type { Caller } from "./scopes.ts";
 import type { Token } from "./token.ts";
 import { bearerShape, digestOf, jwtShape } from "./token-secret.ts";
 import type { TokenUse } from "./tokens.ts";
@@ -16,7 +16,6 @@ export interface PresetToken extends Caller {
 export type Denied =
   | "no-credentials"
   | "bad-credentials"
-  | "lacks-scope"
   /** The store's tokens are not known yet, so these credentials cannot be checked. */
   | "store-unavailable"
   | JwtRefusal;
@@ -25,7 +24,7 @@ const bearer = /^bearer(?: +(.*))?$/i;
 // A caller can spell one header in many ways.
 const cachedHeadersMax = 2000;
 
-/** Authenticates and authorizes from memory: no request waits for a database, and only a JWT's first waits at all. */
+/** Authenticates from memory: no request waits for a database, and only a JWT's first waits at all. */
 export class Gate {
   readonly presets: readonly PresetToken[];
   readonly #jwts: JwtVerifier | undefined;
@@ -78,44 +77,29 @@ export class Gate {
   }
 
   /** Returns `unverified` for a JWT that has not passed before: then `decide` verifies it. */
-  admit(authorization: string | undefined, scope: Scope, nowMs: number): Caller | Denied | "unverified" {
+  admit(authorization: string | undefined, nowMs: number): Caller | Denied | "unverified" {
     if (authorization === undefined) return "no-credentials";
     const caller = this.#cached.get(authorization) ?? this.#lookUp(authorization, nowMs);
-    if (typeof caller === "string") return caller;
-    if (isExpired(caller, nowMs)) {
-      // From now on it is hashed each time, so that it takes as long to refuse as an unknown one.
-      this.#cached.delete(authorization);
-      return "bad-credentials";
-    }
-    return allows(caller.scopes, scope) ? caller : "lacks-scope";
-  }
-
-  /** Whose credentials these are, whatever their scope; for the log. */
-  identify(authorization: string | undefined): Caller | undefined {
-    if (authorization === undefined) return undefined;
-    const caller = this.#cached.get(authorization) ?? this.#lookUp(authorization, Date.now());
-    return typeof caller === "string" ? undefined : caller;
+    if (typeof caller === "string" || !isExpired(caller, nowMs)) return caller;
+    // From now on it is hashed each time, so that it takes as long to refuse as an unknown one.
+    this.#cached.delete(authorization);
+    return "bad-credentials";
   }
 
   /** Like `admit`, but a JWT that is unverified is verified first, if the client still waits for it when its turn comes. */
   decide(
     authorization: string | undefined,
-    scope: Scope,
     client: { readonly isOpen: boolean },
   ): Caller | Denied | Promise<Caller | Denied> {
-    const caller = this.admit(authorization, scope, Date.now());
-    return caller === "unverified" ? this.#verify(authorization ?? "", scope, client) : caller;
+    const caller = this.admit(authorization, Date.now());
+    return caller === "unverified" ? this.#verify(authorization ?? "", client) : caller;
   }
 
-  async #verify(
-    authorization: string,
-    scope: Scope,
-    client: { readonly isOpen: boolean },
-  ): Promise<Caller | Denied> {
+  async #verify(authorization: string, client: { readonly isOpen: boolean }): Promise<Caller | Denied> {
     const jwt = bearer.exec(authorization)?.[1] ?? "";
     const verified = await this.#jwts?.verify(jwt, () => client.isOpen);
     if (typeof verified === "string") return verified;
-    const caller = this.admit(authorization, scope, Date.now());
+    const caller = this.admit(authorization, Date.now());
     // The provider's keys have changed meanwhile.
     return caller === "unverified" ? "issuer-unavailable" : caller;
   }

@@ -40,10 +40,8 @@ const digestCharacters = 32;
 /** Verifies JWT access tokens with the identity provider's keys, and remembers those that passed until the keys change. */
 export class JwtVerifier {
   readonly #keys: Pick<ProviderKeys, "settings" | "current" | "fetchUnknown">;
-  /** How many more tokens may be checked at the same time. */
-  #free = concurrentMax;
-  /** The tokens that wait for their turn, in order. */
-  readonly #waiting: (() => void)[] = [];
+  /** The last check of each lane, the one that began longest ago first. A check begins when the one before it in its lane ends. */
+  readonly #lanes: Promise<unknown>[] = Array(concurrentMax).fill(Promise.resolve());
 
   constructor(keys: Pick<ProviderKeys, "settings" | "current" | "fetchUnknown">) {
     this.#keys = keys;
@@ -80,28 +78,15 @@ export class JwtVerifier {
   async verify(jwt: string, isAwaited: () => boolean): Promise<Caller | JwtRefusal> {
     const kid = parseJwtPart(jwt, 0)["kid"] as string | undefined;
     if (!mayHave(this.#keys.current, kid)) {
-      // The token has no slot yet, so that nobody in the line waits for the provider.
+      // The token is in no lane yet, so that nobody in one waits for the provider.
       const areCurrent = await this.#keys.fetchUnknown();
       // Only the provider's current keys tell that a token is forged: its key may be new.
       if (!mayHave(this.#keys.current, kid)) return areCurrent ? "bad-credentials" : "issuer-unavailable";
     }
-    await this.#acquireSlot();
-    try {
-      return isAwaited() ? await this.#check(jwt) : "bad-credentials";
-    } finally {
-      this.#releaseSlot();
-    }
-  }
-
-  async #acquireSlot(): Promise<void> {
-    if (this.#free > 0) this.#free--;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
-  }
-
-  #releaseSlot(): void {
-    const next = this.#waiting.shift();
-    if (next === undefined) this.#free++;
-    else next();
+    const before = this.#lanes.shift() as Promise<unknown>;
+    const checking = before.then(() => (isAwaited() ? this.#check(jwt) : "bad-credentials"));
+    this.#lanes.push(checking.catch(() => {}));
+    return checking;
   }
 
   async #check(jwt: string): Promise<Caller | JwtRefusal> {

@@ -26,6 +26,7 @@ const operatorKinds = [
 export type ErrorKind =
   | RefusalKind
   | Denied
+  | "lacks-scope"
   | Rejected["kind"]
   | "no-such-path"
   | "no-such-method"

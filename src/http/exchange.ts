@@ -1,5 +1,5 @@
 import type { Caller, Denied, Gate } from "../access/gate.ts";
-import type { Scope } from "../access/scopes.ts";
+import { allows, type Scope } from "../access/scopes.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
 import { canonicalAddress } from "../system/ip-address.ts";
 import type { Events } from "../telemetry/events.ts";
@@ -157,7 +157,7 @@ export class Exchange implements BodyReceiver {
   ): Caller | Refusal | Promise<Caller | Refusal> {
     this.#scope = scope;
     this.#authorization = authorization;
-    const decided = this.#shared.gate.decide(authorization, scope, this);
+    const decided = this.#shared.gate.decide(authorization, this);
     return decided instanceof Promise
       ? decided.then((late) => this.#accept(late, scope))
       : this.#accept(decided, scope);
@@ -171,14 +171,12 @@ export class Exchange implements BodyReceiver {
   }
 
   #accept(decided: Caller | Denied, scope: Scope): Caller | Refusal {
-    if (typeof decided !== "string") {
-      this.#caller = decided;
-      this.#connection.becomeAdmitted();
-      return decided;
-    }
-    // The credentials are known, so the log names the caller.
-    if (decided === "lacks-scope") this.#caller = this.#shared.gate.identify(this.#authorization);
-    return denial(decided, scope, this.#authorization);
+    if (typeof decided === "string") return denial(decided, scope, this.#authorization);
+    // The log names a caller whose credentials are known, even if they lack the scope.
+    this.#caller = decided;
+    if (!allows(decided.scopes, scope)) return denial("lacks-scope", scope);
+    this.#connection.becomeAdmitted();
+    return decided;
   }
 
   // Its body.

@@ -40,7 +40,7 @@ const withoutScheme =
   'The Authorization header must be Bearer <ACCESS_TOKEN>, but the word "Bearer" is missing before the token.';
 
 /** The refusal of a caller that the gate does not accept for a scope, with RFC 6750's challenge to its credentials. */
-export function denial(reason: Denied, scope: Scope, authorization?: string): Refusal {
+export function denial(reason: Denied | "lacks-scope", scope: Scope, authorization?: string): Refusal {
   const realm = 'Bearer realm="plant-store"';
   switch (reason) {
     case "no-credentials":

@@ -21,6 +21,6 @@ export function gateOf(tokens = [token], presets: ConstructorParameters<typeof G
   gate.update(tokens);
   return {
     gate,
-    admit: (nowMs: number, header = `Bearer ${secret}`) => gate.admit(header, "plants:create", nowMs),
+    admit: (nowMs: number, header = `Bearer ${secret}`) => gate.admit(header, nowMs),
   };
 }

@@ -67,8 +67,8 @@ export async function startGate(first: readonly JWK[] = []) {
   const gate = new Gate([], new JwtVerifier(keys));
   keys.onChange(() => gate.forgetJwts());
   /** What the gate knows without verifying. */
-  const known = (jwt: string, nowMs = Date.now()) => gate.admit(`Bearer ${jwt}`, "operator", nowMs);
-  const admit = async (jwt: string) => gate.decide(`Bearer ${jwt}`, "operator", { isOpen: true });
+  const known = (jwt: string, nowMs = Date.now()) => gate.admit(`Bearer ${jwt}`, nowMs);
+  const admit = async (jwt: string) => gate.decide(`Bearer ${jwt}`, { isOpen: true });
   /** Lets this much time pass, and then fetches the keys. */
   const pass = (ms: number) => {
     nowMs += ms;
