@@ -40,8 +40,7 @@ export class CallerTurns {
    */
   async await<Value>(exchange: Exchange, { name }: Caller, read: () => Promise<Value>): Promise<Value> {
     const turn = Promise.withResolvers<void>();
-    const chain = this.#chains.get(name) ?? { end: Promise.resolve(), length: 0 };
-    this.#chains.set(name, chain);
+    const chain = this.#chains.getOrInsertComputed(name, () => ({ end: Promise.resolve(), length: 0 }));
     const before = chain.end;
     chain.end = turn.promise;
     chain.length++;

@@ -104,12 +104,7 @@ export class Metrics {
 
   /** The series of these labels, which are written as on the page. It is there from its first use on. */
   series<Name extends MetricName>(name: Name, labels = ""): Series<Name> {
-    const family = this.#families[name];
-    const known = family.get(labels);
-    if (known !== undefined) return known as Series<Name>;
-    const series = newSeries(name);
-    family.set(labels, series);
-    return series as Series<Name>;
+    return this.#families[name].getOrInsertComputed(labels, () => newSeries(name)) as Series<Name>;
   }
 
   /** Sets values that are read for the page. What is undefined could not be read. */

@@ -32,7 +32,10 @@ export class RefusedSenders {
   readonly #byError = new Map<number, RecentMap<string, RefusedSender>>();
 
   record(sent: SentError, atMs: number): void {
-    const senders = this.#sendersOf(sent.error);
+    const senders = this.#byError.getOrInsertComputed(
+      sent.error,
+      () => new RecentMap(2 * sendersPerErrorMax),
+    );
     // No token's name starts with a space, so no address is taken for a token.
     const key = sent.token ?? ` ${sent.address}`;
     const count = (senders.get(key)?.count ?? 0) + 1;
@@ -42,21 +45,13 @@ export class RefusedSenders {
 
   /** All of them, the last one that got an error first. */
   list(): readonly RefusedSender[] {
-    return [...this.#byError.values()].flatMap(lastSenders).sort(byTime);
+    const lists = Array.from(this.#byError.values(), (senders) =>
+      Array.from(senders.entries(), ([, sender]) => sender)
+        .sort(byTime)
+        .slice(0, sendersPerErrorMax),
+    );
+    return lists.flat().sort(byTime);
   }
-
-  #sendersOf(error: number): RecentMap<string, RefusedSender> {
-    const known = this.#byError.get(error);
-    if (known !== undefined) return known;
-    const senders = new RecentMap<string, RefusedSender>(2 * sendersPerErrorMax);
-    this.#byError.set(error, senders);
-    return senders;
-  }
-}
-
-function lastSenders(senders: RecentMap<string, RefusedSender>): RefusedSender[] {
-  const all = Array.from(senders.entries(), ([, sender]) => sender);
-  return all.sort(byTime).slice(0, sendersPerErrorMax);
 }
 
 function byTime(one: RefusedSender, other: RefusedSender): number {

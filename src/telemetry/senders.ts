@@ -15,30 +15,25 @@ const sendersMax = 2000;
 
 /** Who sends plants, and who is refused: one entry for each name of a token, or of a caller of the identity provider. */
 export class Senders {
-  readonly #byName = new RecentMap<string, Changeable<Sender>>(sendersMax);
+  readonly #byName = new RecentMap<string, Sender>(sendersMax);
 
   /** Called once for each batch, with each name once. */
   stored(names: Iterable<string>, atMs: number): void {
-    for (const name of names) this.#entry(name).lastPlantAtMs = atMs;
+    for (const name of names) this.#byName.set(name, { ...this.#find(name), lastPlantAtMs: atMs });
   }
 
   refused(name: string, atMs: number): void {
-    const sender = this.#entry(name);
-    sender.refusals++;
-    sender.lastRefusalAtMs = atMs;
+    const sender = this.#find(name);
+    this.#byName.set(name, { ...sender, refusals: sender.refusals + 1, lastRefusalAtMs: atMs });
   }
 
   list(): readonly Sender[] {
     return Array.from(this.#byName.entries(), ([, sender]) => sender);
   }
 
-  #entry(name: string): Changeable<Sender> {
-    const known = this.#byName.get(name);
-    if (known !== undefined) return known;
-    const added = { name, lastPlantAtMs: undefined, refusals: 0, lastRefusalAtMs: undefined };
-    this.#byName.set(name, added);
-    return added;
+  #find(name: string): Sender {
+    return (
+      this.#byName.get(name) ?? { name, lastPlantAtMs: undefined, refusals: 0, lastRefusalAtMs: undefined }
+    );
   }
 }
-
-type Changeable<Type> = { -readonly [Name in keyof Type]: Type[Name] };
