@@ -54,11 +54,11 @@ describe("a verified token", () => {
       .setProtectedHeader({ alg: one.alg, kid: one.kid, typ: "JWT" })
       .sign(one.privateKey);
   };
-  test("may have any times that are finite", async () => {
+  test("may expire at any time that a Date can hold", async () => {
     using provider = await startGate([one.jwk]);
     const admit = async (times: string) => provider.admit(await signTimes(times));
-    expect(await admit('"exp":1e12,"nbf":0,"iat":0')).toMatchObject(alice);
-    for (const times of ['"exp":1e999', '"exp":1e12,"nbf":-1e999', '"exp":1e12,"iat":1e999'])
+    expect(await admit('"exp":864e10,"nbf":0,"iat":0')).toMatchObject(alice);
+    for (const times of ['"exp":1e999', '"exp":8640000000001', '"exp":864e10,"nbf":1e999'])
       expect([times, await admit(times)]).toEqual([times, "bad-credentials"]);
   });
 
@@ -75,10 +75,6 @@ describe("a verified token", () => {
     ];
     const named = names.map(([claims]) => [claims, callerOf(claims, oidcSettings)?.name]);
     expect(named).toEqual(names);
-  });
-
-  test("expires at a time that a Date can hold", () => {
-    expect(callerOf({ sub: "alice", exp: 1e300 }, oidcSettings)?.expiresAtMs).toBe(8.64e15);
   });
 
   test("has a bounded and printable name of its own for a user whose name is neither", () => {

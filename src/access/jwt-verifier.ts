@@ -57,7 +57,7 @@ export class JwtVerifier {
     const { issuer, audience } = this.#keys.settings;
     try {
       const { alg, typ, kid } = parseJwtPart(jwt, 0);
-      const { iss, aud, exp, nbf, iat } = parseJwtPart(jwt, 1);
+      const { iss, aud, exp } = parseJwtPart(jwt, 1);
       return (
         algorithms.includes(alg as string) &&
         typeof typ === "string" &&
@@ -67,7 +67,8 @@ export class JwtVerifier {
         [aud].flat().includes(audience) &&
         typeof exp === "number" &&
         exp * 1000 > nowMs &&
-        [exp, nbf, iat].every(isFiniteOrAbsent)
+        // JSON has no infinity, but 1e999 is read as one: a token that expires then would never expire.
+        exp * 1000 <= timeMsMax
       );
     } catch {
       return false;
@@ -120,7 +121,7 @@ export function callerOf(claims: JWTPayload, settings: OidcSettings): Caller | u
   return {
     name: (isClient ? clientPrefix : userPrefix) + holderName(holder),
     scopes: [...new Set(granted)].filter(isScope),
-    expiresAtMs: Math.min(exp * 1000, timeMsMax),
+    expiresAtMs: exp * 1000,
     hasJwt: true,
   };
 }
@@ -134,11 +135,6 @@ function holderName(holder: string): string {
 /** A token may leave the key's id out; jose then looks for the one key that matches. */
 function mayHave(keySet: KeySet | undefined, kid: string | undefined): boolean {
   return keySet !== undefined && (kid === undefined || keySet.provider.keys.some((key) => key.kid === kid));
-}
-
-/** JSON has no infinity, but 1e999 is read as one: a token that expires then would never expire. */
-function isFiniteOrAbsent(time: unknown): boolean {
-  return time === undefined || Number.isFinite(time);
 }
 
 /** One part of a JWT: its header is the first, its claims are the second. @throws SyntaxError it is not JSON. */
