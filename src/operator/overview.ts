@@ -16,8 +16,8 @@ interface OverviewSources {
   readonly startedAtMs: number;
 }
 
-const minutes = { stepMs: minuteMs, steps: 180, recountAfterMs: 0 };
-const hours = { stepMs: hourMs, steps: 168, recountAfterMs: 20_000 };
+const minutes = { stepMs: minuteMs, steps: 180 };
+const hours = { stepMs: hourMs, steps: 168 };
 // A count may read an entire index. It is repeated after this many times its own duration, and so uses a small share of a core,
 // whatever the size of the store.
 const recountShare = 20;
@@ -136,7 +136,7 @@ class RecentCounts {
     // Why it fails is for whoever asks for the count: this one may end after nobody waits for it any more.
     [this.#last] = await Promise.allSettled([this.#read(nowMs)]);
     const endedMs = performance.now();
-    this.#dueMs = endedMs + Math.max(this.#span.recountAfterMs, (endedMs - startedMs) * recountShare);
+    this.#dueMs = endedMs + (endedMs - startedMs) * recountShare;
     this.#counting = undefined;
   }
 

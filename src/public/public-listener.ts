@@ -4,6 +4,7 @@ import { type Handler, type Route, route } from "../http/route.ts";
 import { docsPath, docsRoute } from "./docs-page.ts";
 import contract from "./openapi.json" with { type: "json" };
 
+/** Serves the contract, and two routes that explain it, besides the health checks. */
 export function startPublicListener(
   createPlant: Handler,
   dependencies: ListenerDependencies,
@@ -17,14 +18,10 @@ export function startPublicListener(
     home: docsPath,
   } as const;
   // The address of the listener is known once it listens.
-  const routes = publicRoutes(createPlant, () => listener.url);
+  const url = () => listener.url;
+  const routes = [route("POST", "/plants", "plants:create", createPlant), openapiRoute(url), docsRoute(url)];
   const listener = new Listener(routes, dependencies, kind, settings);
   return listener;
-}
-
-/** Everything that the public listener serves, besides the health checks. */
-export function publicRoutes(createPlant: Handler, url: () => string): readonly Route[] {
-  return [route("POST", "/plants", "plants:create", createPlant), openapiRoute(url), docsRoute(url)];
 }
 
 /** Describes `POST /plants` alone. Completed on the first request. */
