@@ -9,17 +9,8 @@ import { fileSize } from "../data-file/durable-files.ts";
 import { Thread } from "../threads/thread.ts";
 import type { CheckedRows } from "./check-rows.ts";
 import type { Comparison } from "./compare-plants.ts";
-import { newProgress, type Progress, readProgress } from "./progress.ts";
-
-/** What the thread serves. */
-export interface CopyCalls {
-  copy(from: string, to: string, isComplete: boolean): void;
-  findDamage(path: string): readonly string[];
-  checkRows(path: string, progress: Progress): CheckedRows;
-  comparePlants(path: string, against: string, progress: Progress): Comparison;
-  computeChecksum(path: string, progress: Progress): Promise<string>;
-  syncFile(path: string): void;
-}
+import type { CopyCalls } from "./copy-thread.ts";
+import { newProgress, readProgress } from "./progress.ts";
 
 /** A data file, checked as a database and row by row. */
 export interface CheckedFile extends CheckedRows {

@@ -8,13 +8,13 @@ import { serveThread } from "../threads/thread.ts";
 import { checkRows } from "./check-rows.ts";
 import { computeChecksum } from "./checksum.ts";
 import { comparePlants } from "./compare-plants.ts";
-import type { CopyCalls } from "./copy-calls.ts";
+import type { Progress } from "./progress.ts";
 
 /** Whoever asked has decided whether a file whose WAL was lost is accepted. */
 const open = (path: string) => openReadOnly(path, () => {});
 
-const calls: CopyCalls = {
-  copy(from, to, isComplete) {
+const calls = {
+  copy(from: string, to: string, isComplete: boolean) {
     using database = isComplete ? openWithoutWal(from) : open(from);
     try {
       copyInto(database, to);
@@ -22,15 +22,15 @@ const calls: CopyCalls = {
       throw asDataFileProblem(error, isDamage(error) ? from : to);
     }
   },
-  findDamage(path) {
+  findDamage(path: string) {
     using database = open(path);
     return findDamage(database);
   },
-  checkRows(path, progress) {
+  checkRows(path: string, progress: Progress) {
     using database = open(path);
     return checkRows(database, progress);
   },
-  comparePlants(path, against, progress) {
+  comparePlants(path: string, against: string, progress: Progress) {
     using database = open(path);
     using other = open(against);
     return comparePlants(database, other, progress);
@@ -38,5 +38,6 @@ const calls: CopyCalls = {
   computeChecksum,
   syncFile,
 };
+export type CopyCalls = typeof calls;
 
 serveThread(() => ({ calls }));
