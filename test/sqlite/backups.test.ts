@@ -36,17 +36,24 @@ function oldBackup(to: string, date: string): string {
 }
 
 /** Runs `backup -` as a process whose output is redirected like that. */
-function backUpToOutput(redirection: string, store = database) {
+function backUpToOutput(redirection: string, store: string) {
   const shell = shellArguments(`set -o pipefail; "$@" ${redirection}`, ["backup", "-", "--database", store]);
   const { status, stderr } = spawnSync("bash", shell, { encoding: "utf8" });
   return { code: status, err: stderr };
+}
+
+/** The last backup is recorded, only for its owner. */
+function expectRecorded(store: string): void {
+  expect(Date.now() - (readLastBackup(store)?.atMs ?? 0)).toBeLessThan(60_000);
+  expect(statSync(lastBackupFile(store)).mode & 0o777).toBe(0o600);
 }
 
 describe("backup -", () => {
   test("writes to standard output what can be restored, and no other file", async () => {
     const to = folder.newFolder();
     const file = join(to, "piped.db");
-    const { code, err } = backUpToOutput(`> ${file}`);
+    const store = folder.newCopy(database);
+    const { code, err } = backUpToOutput(`> ${file}`, store);
     expect(err).toMatch(
       /^Backed up and checked 3,000 plants: standard output, .* [kM]B\.\nSHA-256 [0-9a-f]{64}\nDigest of the first 2,048 plants: [0-9a-f]{64}\n$/,
     );
@@ -55,6 +62,7 @@ describe("backup -", () => {
     const restored = folder.newPath();
     expect((await restore(file, restored)).code).toBe(0);
     expect(storedPlants(restored)).toEqual(storedPlants(database));
+    expectRecorded(store);
   });
 
   test("fails if its reader ends early", () => {
@@ -76,14 +84,20 @@ describe("backup -", () => {
 describe("backup DIR", () => {
   const lacksSha256sum = lacksProgram("sha256sum");
 
-  test.skipIf(lacksSha256sum)("writes a checksum for sha256sum beside it, and keeps all others", async () => {
-    const to = folder.newFolder();
-    const old = oldBackup(to, "2026-11-01");
-    const { path, removed } = JSON.parse((await backUp(to, "--json")).out);
-    expect(removed).toEqual([]);
-    expect(readdirSync(to)).toContain(old);
-    expect(spawnSync("sha256sum", ["-c", `${path}.sha256`], { cwd: to }).status).toBe(0);
-  });
+  test.skipIf(lacksSha256sum)(
+    "writes a checksum for sha256sum beside it, keeps all others, and is recorded",
+    async () => {
+      const to = folder.newFolder();
+      const old = oldBackup(to, "2026-11-01");
+      const store = folder.newCopy(database);
+      const { out } = await runInProcess(["backup", to, "--json", "--database", store]);
+      const { path, removed } = JSON.parse(out);
+      expect(removed).toEqual([]);
+      expectRecorded(store);
+      expect(readdirSync(to)).toContain(old);
+      expect(spawnSync("sha256sum", ["-c", `${path}.sha256`], { cwd: to }).status).toBe(0);
+    },
+  );
 
   test("names the file of an old backup that cannot be removed", async () => {
     const to = folder.newFolder();
@@ -134,30 +148,13 @@ test.each([
   expect(refused.code).toBe(code);
 });
 
-describe("the record of the last backup", () => {
-  test("that cannot be written does not fail the backup", async () => {
-    const store = folder.newCopy(database);
-    const record = lastBackupFile(store);
-    mkdirSync(join(record, "in the way"), { recursive: true });
-    const { code, err } = await runInProcess(["backup", folder.newFolder(), "--database", store]);
-    expect(err).toContain(
-      `This backup could not be recorded: ${record} cannot be written: it is a directory.\n`,
-    );
-    expect(code).toBe(0);
-  });
-
-  const backUpStore = (store: string, to: string) => runInProcess(["backup", to, "--database", store]);
-
-  test.each([
-    ["a file", (store: string) => backUpStore(store, folder.newPath())],
-    ["a folder", (store: string) => backUpStore(store, folder.newFolder())],
-    ["standard output", async (store: string) => backUpToOutput("> /dev/null", store)],
-  ])("is written, only for its owner, by a backup to %s", async (_, make) => {
-    const store = folder.newCopy(database);
-    expect(readLastBackup(store)).toBeUndefined();
-    const fromMs = Date.now();
-    expect((await make(store)).code).toBe(0);
-    expect(readLastBackup(store)?.atMs).toBeGreaterThanOrEqual(fromMs);
-    expect(statSync(lastBackupFile(store)).mode & 0o777).toBe(0o600);
-  });
+test("a record of the last backup that cannot be written does not fail the backup", async () => {
+  const store = folder.newCopy(database);
+  const record = lastBackupFile(store);
+  mkdirSync(join(record, "in the way"), { recursive: true });
+  const { code, err } = await runInProcess(["backup", folder.newFolder(), "--database", store]);
+  expect(err).toContain(
+    `This backup could not be recorded: ${record} cannot be written: it is a directory.\n`,
+  );
+  expect(code).toBe(0);
 });

@@ -4,7 +4,6 @@ import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { verifyDataFile } from "../../src/storage/sqlite/copying/verify.ts";
 import { lastBackupFile } from "../../src/storage/sqlite/data-file/last-backup.ts";
 import { openForWriting } from "../../src/storage/sqlite/opening/open-for-writing.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
@@ -142,14 +141,6 @@ test("list --json reads no further than the plants that it lists", async () => {
   expect(code).toBe(0);
 });
 
-test.each([
-  ["a text", "UPDATE plants SET name = CAST(x'ff' AS TEXT) WHERE seq = 7", "id 6: its name is not text"],
-  ["others", "DELETE FROM plants WHERE seq IN (2500, 2501)", "2 of the plants 2049 to 3000 are missing"],
-])("verify finds %s changed behind the service's back", async (_, sql, message) => {
-  const { problems } = await verifyDataFile(changed(sql));
-  expect(problems.join("\n")).toContain(message);
-});
-
 describe("a copy that is damaged", () => {
   /** A data file of which every copy does. */
   const newUnsound = () => damagedCopy(notText);
@@ -170,14 +161,6 @@ describe("a copy that is damaged", () => {
 
 function nameOf(id: number): string {
   return `The Plant ${id}, ${"green ".repeat(8)}`;
-}
-
-/** A copy of the valid file, changed directly by SQL. */
-function changed(sql: string): string {
-  const file = folder.newCopy(sound);
-  using database = new Database(file);
-  database.run(sql);
-  return file;
 }
 
 /** A copy of the valid file, changed like that. */

@@ -60,7 +60,7 @@ describe("verify", () => {
     expect(problems.join("\n")).not.toContain("block 1 (");
   });
 
-  test("names plants that are gone", async () => {
+  test("names plants that are gone, or whose name is not text", async () => {
     const problemsAfter = async (sql: string) => (await verifyDataFile(copyOfStore(sql))).problems;
     expect(await problemsAfter("DELETE FROM plants WHERE seq > 2000")).toContain(
       "block 1 (plants 1025 to 2048): the plants differ from the digest that was stored with them",
@@ -68,6 +68,11 @@ describe("verify", () => {
     expect(await problemsAfter("DELETE FROM plants WHERE seq > 1024")).toContain(
       "block 1 (plants 1025 to 2048): there is a digest, but no plant",
     );
+    expect(await problemsAfter("DELETE FROM plants WHERE seq IN (2300, 2301)")).toContain(
+      "2 of the plants 2049 to 2500 are missing",
+    );
+    const notText = await problemsAfter("UPDATE plants SET name = CAST(x'ff' AS TEXT) WHERE seq = 7");
+    expect(notText[0]).toMatch(/^the plant with the id -?\d+: its name is not text$/);
   });
 
   test("says how many plants it compared with a digest, of all that it checked", async () => {

@@ -1,10 +1,10 @@
 // What a restore and verify check of a backup: its checksum, its digests and its size; and what a restore finds at its target.
 // restore-in-place.test.ts has --replace.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { foldersOfOld } from "../../src/storage/sqlite/opening/swap.ts";
-import { expectOneLine, plantStore, startPlantStore } from "../support/command.ts";
+import { plantStore, startPlantStore } from "../support/command.ts";
 import { emptyingJournal } from "../support/crashed-store.ts";
 import { eventually } from "../support/eventually.ts";
 import { changePlant, seedStore } from "../support/seeded-store.ts";
@@ -62,55 +62,37 @@ test("a backup that does not match its checksum is not restored, and damaged for
   expect(verified.code).toBe(1);
 });
 
-describe("a backup without its checksum", () => {
-  test("is restored with a warning that names the blocks in which plants were changed, in JSON and even if --quiet too", async () => {
-    const backup = newBackup();
-    changePlant(backup);
-    rmSync(`${backup}.sha256`);
-    const { code, err } = await restore(backup, folder.newPath());
-    expect(err).toStartWith("Restored 3,000 plants: ");
-    expect(err).toContain(
-      `plant-store: ${backup}.sha256 is missing, so the content of ${backup} was checked only by its digests: 1,024 of 3,000 plants match one. To check all of it, put that file beside the backup and restore again.\n`,
-    );
-    expect(err).toContain(
-      `plant-store: Plants in ${backup} were changed after they were stored, in block 0 (plants 1 to 1024).`,
-    );
-    expect(code).toBe(0);
-    const json = await restore(backup, folder.newPath(), "--json");
-    expect(JSON.parse(json.out)).toMatchObject({
-      checksummed: false,
-      matchedPlants: 1024,
-      changedBlocks: [0],
-    });
-    const quiet = await restore(backup, folder.newPath(), "--quiet");
-    expect(quiet.err).toContain(`plant-store: ${backup}.sha256 is missing`);
-  });
-});
-
-test.each<[how: string, harm: (bytes: Buffer) => Uint8Array]>([
-  ["truncated within its last page, which SQLite does not notice", (bytes) => bytes.subarray(0, -2048)],
-  ["with a schema of zeros", (bytes) => bytes.fill(0, 100, 4096)],
-  ["with a page of zeros among its plants", (bytes) => bytes.fill(0, 81_920, 86_016)],
-])("a backup %s is not restored, and another one is needed", async (_, harm) => {
+test("a backup without its checksum is restored with a warning that names the blocks in which plants were changed, in JSON and even if --quiet too", async () => {
   const backup = newBackup();
-  const restored = folder.newPath();
+  changePlant(backup);
   rmSync(`${backup}.sha256`);
-  writeFileSync(backup, harm(readFileSync(backup)));
-  const { code, err } = await restore(backup, restored);
-  expect(err).toContain(backup);
-  expect(err).toEndWith("restore a sound backup.\n");
-  expect(err).not.toContain("restore it from");
-  expectOneLine(err);
-  expect(code).toBe(1);
-  expect(existsSync(restored)).toBe(false);
+  const { code, err } = await restore(backup, folder.newPath());
+  expect(err).toStartWith("Restored 3,000 plants: ");
+  expect(err).toContain(
+    `plant-store: ${backup}.sha256 is missing, so the content of ${backup} was checked only by its digests: 1,024 of 3,000 plants match one. To check all of it, put that file beside the backup and restore again.\n`,
+  );
+  expect(err).toContain(
+    `plant-store: Plants in ${backup} were changed after they were stored, in block 0 (plants 1 to 1024).`,
+  );
+  expect(code).toBe(0);
+  const json = await restore(backup, folder.newPath(), "--json");
+  expect(JSON.parse(json.out)).toMatchObject({
+    checksummed: false,
+    matchedPlants: 1024,
+    changedBlocks: [0],
+  });
+  const quiet = await restore(backup, folder.newPath(), "--quiet");
+  expect(quiet.err).toContain(`plant-store: ${backup}.sha256 is missing`);
 });
 
-test.each(["-wal", "-journal"])("restore does not overwrite a %s file beside its target", async (end) => {
-  const target = folder.newPath();
-  writeFileSync(target + end, emptyingJournal);
-  const { err } = await restore(backedUp, target);
-  expect(err).toContain(`${target}${end} already exists. With --replace, restore moves it`);
-  expect(readFileSync(target + end).equals(emptyingJournal)).toBe(true);
+test("restore does not overwrite a WAL or a journal beside its target", async () => {
+  for (const end of ["-wal", "-journal"]) {
+    const target = folder.newPath();
+    writeFileSync(target + end, emptyingJournal);
+    const { err } = await restore(backedUp, target);
+    expect(err).toContain(`${target}${end} already exists. With --replace, restore moves it`);
+    expect(readFileSync(target + end).equals(emptyingJournal)).toBe(true);
+  }
 });
 
 test("a restore removes what an interrupted one left", async () => {
@@ -120,11 +102,6 @@ test("a restore removes what an interrupted one left", async () => {
   expect((await restore(backedUp, target)).code).toBe(0);
   expect(storedPlants(target)).toEqual(storedPlants(database));
   expect(existsSync(`${target}.replacement-journal`)).toBe(false);
-});
-
-test("restore refuses a folder instead of a backup", async () => {
-  const { err } = await restore(folder.path, folder.newPath());
-  expect(err).toContain(`${folder.path} is a folder; name a file in it`);
 });
 
 test.skipIf(lacksSyncShim())(

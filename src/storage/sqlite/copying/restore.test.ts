@@ -143,12 +143,26 @@ test("a backup that is damaged is refused, with the advice to use another one, a
   expect(await caught(restore(path, path))).toBeInstanceOf(Problem);
   expect(readMarker(path)).toBe("overwritten");
   expect(foldersOfOld(path)).toEqual([]);
-  // One that SQLite cannot open at all.
-  writeFileSync(broken, bytes.fill(0xff, 100, 4096));
-  expect(String(await caught(restore(broken, path)))).toContain("restore a sound backup");
 });
 
-test("a source with a damaged WAL is refused", async () => {
+test.each<[how: string, harm: (bytes: Buffer) => Uint8Array]>([
+  ["truncated within its last page, which SQLite does not notice", (bytes) => bytes.subarray(0, -2048)],
+  ["with a schema of zeros", (bytes) => bytes.fill(0, 100, 4096)],
+  ["that SQLite cannot open at all", (bytes) => bytes.fill(0xff, 100, 4096)],
+])("a backup %s is refused in one sentence, and another one is needed", async (_, harm) => {
+  const broken = folder.newCopy(backup);
+  writeFileSync(broken, harm(readFileSync(broken)));
+  const path = folder.newPath();
+  const { message } = (await caught(restore(broken, path))) as Problem;
+  expect(message).toContain(broken);
+  expect(message).toMatch(/restore a sound backup\.$/);
+  expect(message).not.toContain("restore it from");
+  expect(existsSync(path)).toBe(false);
+});
+
+test("a source with a damaged WAL is refused, and a folder", async () => {
+  const ofFolder = await caught(restore(folder.path, folder.newPath()));
+  expect(String(ofFolder)).toContain(`${folder.path} is a folder; name a file in it`);
   const from = newCrashed();
   const wal = readFileSync(`${from}-wal`);
   wal[1000] = (wal[1000] ?? 0) ^ 1;
