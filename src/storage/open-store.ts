@@ -13,7 +13,7 @@ import { BackupFolder } from "./sqlite/copying/backup-folder.ts";
 import { firstTokenPath, realDataFile } from "./sqlite/data-file/data-file-path.ts";
 import type { LostWal } from "./sqlite/data-file/data-file-problem.ts";
 import { fileSize, writeNew } from "./sqlite/data-file/durable-files.ts";
-import { openReadOnly } from "./sqlite/opening/open-read-only.ts";
+import { openMigrated } from "./sqlite/opening/open-read-only.ts";
 import { syncedAuditPages } from "./sqlite/reading/audit-page.ts";
 import { SqliteArchive } from "./sqlite/reading/sqlite-archive.ts";
 import { syncedArchive, syncedReads } from "./sqlite/reading/synced-reads.ts";
@@ -98,7 +98,7 @@ export async function openForReading(
     return PostgresStore.open(database, setting, "none");
   }
   const path = realDataFile(database);
-  const connection = openReadOnly(database, warnOfLostWal);
+  const connection = openMigrated(database, warnOfLostWal);
   const synced = syncedReads(path, () => {});
   return {
     archive: syncedArchive(new SqliteArchive(connection, path), synced),

@@ -1,7 +1,14 @@
 // This version opens what the last one before 2.0.0 wrote: 51f90761 made the files in test/fixtures/1.2.1. Never change them.
+import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { copyFileSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import {
+  migrate as migratePostgres,
+  allMigrations as postgresMigrations,
+} from "../../src/storage/postgres/migrations/migrate.ts";
+import { Server } from "../../src/storage/postgres/server.ts";
+import { allMigrations, migrate as migrateFile } from "../../src/storage/sqlite/migrations/migrate.ts";
 import { operatorGet } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
 import { usePostgres } from "../support/postgres.ts";
@@ -27,6 +34,7 @@ const ofPostgres = {
   valid: "pst_rpr1RTr6Vz5XjjRSJgKBF30ABidbBxlquU35Sk0TQEQ4aZVaA",
   revoked: "pst_OMHLOqyC6jCTRivjavICl9qwPwWpKWBgIjtcGb8FCLR0ksgBf",
 };
+const later = { number: 1000, sql: "ALTER TABLE plants ADD COLUMN colour TEXT" };
 
 const dataFiles = [
   { what: "closed", name: "closed.db", endings: [""], plants: 1034, also: [] },
@@ -125,10 +133,24 @@ test.each([
   },
 );
 
-test("a start opens a PostgreSQL database of 1.2.1", async () => {
+test("a data file of 1.2.1 keeps its plants through a later migration", () => {
+  using folder = temporaryFolder();
+  const file = copyInto(folder.path, { name: "closed.db", endings: [""] });
+  {
+    using database = new Database(file, { readwrite: true, safeIntegers: true });
+    migrateFile(database, file, [...allMigrations, later]);
+  }
+  expectExtremesIn(storedPlants(file));
+});
+
+test("a start opens a PostgreSQL database of 1.2.1, which keeps its plants through a later migration", async () => {
   await using server = await usePostgres();
   const database = await server.newDatabase();
   await server.run(readFileSync(join(fixtures, "postgres.sql"), "utf8"), database);
   await expectServed(database, { plants: extremes, tokens: ofPostgres });
+  const options = { databasePassword: undefined, allowUnsafeDatabase: false };
+  const connection = await new Server(database, options).open();
+  await migratePostgres(connection, "upgrade", [...postgresMigrations, { ...later, columns: {} }]);
+  connection.destroy();
   expectExtremesIn(await server.stored(database));
 });

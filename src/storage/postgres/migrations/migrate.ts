@@ -12,13 +12,13 @@ import createTables from "./006-tables.sql" with { type: "text" };
  */
 export type TableChanges = "upgrade" | "create" | "none" | "create-new";
 
-// The number in the table plant_store_schema. 1 to 5 were used before 1.0.0, and are not used again: a database with one of them is
-// recognised. From 7 on plants have the server's time: the tables are those of 6, but a node that gives plants its own time, as
-// 1.2.1 does, must not store any beside this one, since a follower would miss them.
-const newest = 7;
-const oldest = 6;
+interface Migration {
+  readonly number: number;
+  readonly sql: string;
+  /** Columns that our tables have after it, by which a database is recognised. */
+  readonly columns: Readonly<Record<string, string>>;
+}
 
-/** The columns of our tables, by which a database is recognised. */
 const tables = {
   plants: "id bigint, name text, tag text, created_at_ms bigint, created_by text",
   tokens: `digest text, id text, name text, scopes text, created_at_ms bigint, expires_at_ms bigint,
@@ -27,6 +27,17 @@ const tables = {
   plant_store_nodes: "node text, seen_at_ms bigint",
   audit_trail: "id text, at_ms bigint, actor text, action text, subject text, address text, detail text",
 };
+
+/**
+ * The migrations in order; the table plant_store_schema has the number of the last one. The numbers 1 to 5 were used before
+ * 1.0.0, and are not used again: a database with one of them is recognised.
+ */
+export const allMigrations: readonly Migration[] = [
+  { number: 6, sql: createTables, columns: tables },
+  // The tables are the same. From here on plants have the server's time, and a node that gives them its own, as 1.2.1 does, must
+  // not store any beside this one: a follower would miss them.
+  { number: 7, sql: "", columns: tables },
+];
 
 const noSuchTable = "42P01";
 const lockNotAvailable = "55P03";
@@ -50,46 +61,70 @@ const withoutTimeouts = "SET statement_timeout = 0; SET lock_timeout = 0";
  * plant_store_schema migrates, and the others retry until it is done.
  * @throws Problem the tables are not those of this version, and may not or cannot become so.
  */
-export async function migrate(session: Session, changes: TableChanges): Promise<void> {
+export async function migrate(
+  session: Session,
+  changes: TableChanges,
+  migrations = allMigrations,
+): Promise<void> {
+  const newest = newestOf(migrations);
   // The first look takes no lock: a node may have no privilege to change the schema.
-  const version = await readCheckedVersion(session);
+  const version = await readCheckedVersion(session, migrations);
   if (version > 0 && changes === "create-new")
     throw new Problem("The database has plant-store tables already; name one that has none.");
   if (version === newest) return;
   refuseUnmigrated(version, changes);
   await session.script(withoutTimeouts);
   await session.script(createVersionTable).catch(throwRetryableAfter(createdMeanwhile));
-  await session.script("BEGIN");
-  const current = await readVersion(session, lockVersion).catch(throwRetryableAfter([lockNotAvailable]));
-  if (current === 0) await session.script(createTables);
-  if (current < newest) await session.script(`UPDATE plant_store_schema SET version = ${newest}`);
+  for (;;) {
+    await session.script("BEGIN");
+    const current = await readVersion(session, lockVersion).catch(throwRetryableAfter([lockNotAvailable]));
+    const next = migrations.find(({ number }) => number > current);
+    if (next === undefined) break;
+    await session.script(next.sql);
+    await session.script(`UPDATE plant_store_schema SET version = ${next.number}; COMMIT`);
+  }
   await session.script("COMMIT");
 }
 
 /**
- * The number of the schema, once its tables are checked; 0 if there are none yet. Further columns, which an operator may have
- * added, are ignored.
+ * The number of the schema, once its tables are checked; 0 if there are none yet.
  * @throws Problem the tables are from a newer version, or from before 1.0.0.
  */
-export async function readCheckedVersion(session: Session): Promise<number> {
+export async function readCheckedVersion(session: Session, migrations = allMigrations): Promise<number> {
   const version = await readVersion(session, selectVersion).catch(zeroIfMissing);
-  if (version === 0) return 0;
-  if (version > newest)
-    throw new Problem("The database was set up by a newer plant-store; use that version or a newer one.");
-  const rows = await session.run(selectColumns, [Object.keys(tables)]);
-  const actual = new Set(rows.map(([column]) => column));
-  const isKnown = Object.entries(tables).every(([table, columns]) =>
-    columns.split(/,\s+/).every((column) => actual.has(`${table}.${column}`)),
-  );
-  if (version < oldest || !isKnown)
-    throw new Problem(
-      "The database was set up before plant-store 1.0.0: export its plants with the version that wrote it, and import them into a new database.",
-    );
+  await refuseUnknownTables(session, version, migrations);
   return version;
+}
+
+function newestOf(migrations: readonly Migration[]): number {
+  return migrations.at(-1)?.number ?? 0;
 }
 
 async function readVersion(session: Session, statement: { text: string }): Promise<number> {
   return Number((await session.run(statement))[0]?.[0] ?? 0);
+}
+
+/** Refuses tables of an unknown version. Further columns, which an operator may have added, are ignored. */
+async function refuseUnknownTables(
+  session: Session,
+  version: number,
+  migrations: readonly Migration[],
+): Promise<void> {
+  if (version === 0) return;
+  if (version > newestOf(migrations))
+    throw new Problem("The database was set up by a newer plant-store; use that version or a newer one.");
+  const expected = migrations.find(({ number }) => number === version)?.columns;
+  if (expected === undefined) throw earlyProblem();
+  const rows = await session.run(selectColumns, [Object.keys(expected)]);
+  const actual = new Set(rows.map(([column]) => column));
+  for (const [table, columns] of Object.entries(expected))
+    if (!columns.split(/,\s+/).every((column) => actual.has(`${table}.${column}`))) throw earlyProblem();
+}
+
+function earlyProblem(): Problem {
+  return new Problem(
+    "The database was set up before plant-store 1.0.0: export its plants with the version that wrote it, and import them into a new database.",
+  );
 }
 
 function refuseUnmigrated(version: number, changes: TableChanges): void {

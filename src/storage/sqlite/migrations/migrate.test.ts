@@ -6,8 +6,10 @@ import { join } from "node:path";
 import { seedStore } from "../../../../test/support/seeded-store.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { Problem } from "../../../system/problem.ts";
+import { verifyDataFile } from "../copying/verify.ts";
 import { openBeside, openForWriting } from "../opening/open-for-writing.ts";
 import { openReadOnly } from "../opening/open-read-only.ts";
+import { allMigrations, migrate, readCheckedVersion, refuseUnmigrated } from "./migrate.ts";
 
 // A migration that was released has run on users' files and never changes.
 const frozen: Readonly<Record<string, string>> = {
@@ -15,6 +17,8 @@ const frozen: Readonly<Record<string, string>> = {
   "sqlite/migrations/007-tables.sql": "86b74d25cfc028af19c0327a1b64648493cb83046454c9e0cd3bf9efb136a091",
 };
 const storage = join(import.meta.dir, "../..");
+const newest = allMigrations.at(-1)?.number ?? 0;
+const later = [...allMigrations, { number: newest + 1, sql: "ALTER TABLE plants ADD COLUMN colour TEXT" }];
 
 const folder = temporaryFolder();
 const sound = join(folder.path, "sound.db");
@@ -47,7 +51,7 @@ test("migrations are frozen by their digests", () => {
   expect(Object.fromEntries(digests.sort())).toEqual(frozen);
 });
 
-test("a file with tables and indexes of others is opened, and left unchanged by who only reads", () => {
+test("migrations leave a file of the same schema unchanged, with tables and indexes of others in it", () => {
   const file = newFile();
   {
     using database = new Database(file);
@@ -55,9 +59,23 @@ test("a file with tables and indexes of others is opened, and left unchanged by 
     database.run("CREATE INDEX by_sender ON plants (created_by)");
   }
   const before = readFileSync(file);
+  {
+    using database = new Database(file, { readwrite: true, safeIntegers: true });
+    migrate(database, file);
+  }
   openReadOnly(file).close();
   expect(readFileSync(file).equals(before)).toBe(true);
   expect(() => openForWriting(file)[Symbol.dispose]()).not.toThrow();
+});
+
+// That they keep everything it holds is in test/compatibility/stored-data.test.ts.
+test("migrations that a file lacks are not needed to check it, but to read its plants", () => {
+  const file = newFile();
+  using database = new Database(file, { readonly: true, safeIntegers: true });
+  expect(readCheckedVersion(database, file, later)).toBe(newest);
+  expect(problemOf(() => refuseUnmigrated(newest, "it", later)).message).toBe(
+    `it was written by an older plant-store (schema ${newest}, this one has ${newest + 1}): start the service on it once to migrate it.`,
+  );
 });
 
 const early =
@@ -81,7 +99,7 @@ const unknown: [what: string, sql: string, message: RegExp][] = [
     "CREATE TRIGGER t AFTER INSERT ON PLANTS BEGIN DELETE FROM plants; END",
     /has the trigger "t", which could change or delete what is stored/,
   ],
-  ["of a newer version", "PRAGMA user_version = 8", /was written by a newer plant-store/],
+  ["of a newer version", `PRAGMA user_version = ${newest + 1}`, /was written by a newer plant-store/],
 ];
 const openers: readonly ((file: string) => unknown)[] = [
   (file) => openReadOnly(file),
@@ -115,6 +133,17 @@ test.each(unknown)(
       }
   },
 );
+
+test("migrations that fail in the middle leave the file as it was", async () => {
+  const file = newFile();
+  {
+    using database = new Database(file, { readwrite: true, safeIntegers: true });
+    const failing = [...later, { number: newest + 2, sql: "CREATE TABLE filler (x); SELECT missing" }];
+    expect(() => migrate(database, file, failing)).toThrow("no such column");
+  }
+  expect(await verifyDataFile(file)).toMatchObject({ plants: 3, problems: [] });
+  openReadOnly(file).close();
+});
 
 test("a data file that stores text as UTF-16 is refused by whatever opens it", () => {
   for (const encoding of ["UTF-16le", "UTF-16be"]) {

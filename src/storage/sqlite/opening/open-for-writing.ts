@@ -18,7 +18,7 @@ import { closeOnErrorUnlessSyncFailed, recordSyncFailure } from "../data-file/le
 import { refuseMountPoint } from "../data-file/mount-point.ts";
 import { closeStore, markInUse, readUse, writeUse } from "../data-file/store-use.ts";
 import { lockForWriting, tryLockForWriting } from "../data-file/writer-lock.ts";
-import { createSchema, hasSchema, newFileProblem } from "../migrations/migrate.ts";
+import { migrate, readCheckedVersion, refuseUnmigrated } from "../migrations/migrate.ts";
 import { readNewestRows, refuseShort } from "./newest-rows.ts";
 import { recover } from "./recovery.ts";
 
@@ -39,7 +39,7 @@ export interface OpenDataFile extends Disposable {
 interface OpenOptions {
   /** Whether a missing file is created, and a new one gets its tables. */
   readonly mayCreate: boolean;
-  /** Whether plants will be written: only under the lock, and to a file that says that it is in use. */
+  /** Whether plants will be written: only under the lock, to a file that is migrated, and says that it is in use. */
   readonly writesPlants: boolean;
 }
 
@@ -58,7 +58,7 @@ export function openForWriting(named: string, events: StoreEvents = {}): OpenDat
 }
 
 /**
- * Opens the data file for a command that may run alongside the service. It writes no plants. If no service
+ * Opens the data file for a command that may run alongside the service. It writes no plants, and migrates nothing. If no service
  * runs, the command is the one writer, and does what a start does.
  */
 export function openBeside(named: string, { mayCreate }: { readonly mayCreate: boolean }): OpenDataFile {
@@ -75,7 +75,8 @@ function refuseOldSqlite(): void {
 }
 
 /** Everything that happens to the files before the first answer, in order. */
-function open(named: string, { mayCreate, writesPlants }: OpenOptions, events: StoreEvents): OpenDataFile {
+function open(named: string, options: OpenOptions, events: StoreEvents): OpenDataFile {
+  const { mayCreate, writesPlants } = options;
   const path = realDataFile(named);
   const folders = mayCreate ? makeDirectory(dirname(path)) : [];
   refuseUnusablePath(path, constants.R_OK | constants.W_OK);
@@ -90,7 +91,7 @@ function open(named: string, { mayCreate, writesPlants }: OpenOptions, events: S
   const database = connectOrCreate(path, lock !== undefined && mayCreate);
   closeOnErrorUnlessSyncFailed(database, path, () => {
     // 5. The WAL, and the schema.
-    prepareSchema(database, path, mayCreate);
+    prepareSchema(database, path, options);
     // 6. The length of the file, and what was written last: an obviously damaged file is refused.
     if (lock !== undefined) {
       refuseShort(database, path);
@@ -156,13 +157,14 @@ function connectOrCreate(path: string, mayCreate: boolean): Database {
   }
 }
 
-/** Checks the schema before anything changes in a file that may be refused, and creates that of a new one. */
-function prepareSchema(database: Database, path: string, mayCreate: boolean): void {
-  const isNew = !hasSchema(database, path);
-  if (isNew && !mayCreate) throw newFileProblem(path);
+/** Checks the schema before anything changes in a file that may be refused, and migrates it if that is allowed. */
+function prepareSchema(database: Database, path: string, { mayCreate, writesPlants }: OpenOptions): void {
+  const version = readCheckedVersion(database, path);
+  const willMigrate = writesPlants || (mayCreate && version === 0);
+  if (!willMigrate) refuseUnmigrated(version, path);
   setDurable(database);
   turnOnWal(database, path);
-  if (isNew) createSchema(database, path);
+  if (willMigrate) migrate(database, path);
 }
 
 /**

@@ -23,12 +23,12 @@ import { fileSize } from "../data-file/durable-files.ts";
 import { readMarker, refuseMarked } from "../data-file/failure-marker.ts";
 import { openUnmoved } from "../data-file/inode.ts";
 import { hasWriter, lockAgainstWriters } from "../data-file/writer-lock.ts";
-import { hasSchema, newFileProblem } from "../migrations/migrate.ts";
+import { newFileProblem, readCheckedVersion, refuseUnmigrated, schemaNumber } from "../migrations/migrate.ts";
 import { inspectDataFile, refuseByTable } from "./data-file-table.ts";
 import { refuseShort } from "./newest-rows.ts";
 
 /**
- * Opens a data file to read it. `warnOfLostWal` is called for one whose WAL was lost, which is then read without it; without this
+ * Opens a data file, of an older version too, to read it. `warnOfLostWal` is called for one whose WAL was lost, which is then read without it; without this
  * function it is refused.
  * @throws Problem
  */
@@ -44,6 +44,15 @@ export function openReadOnly(named: string, warnOfLostWal?: (problem: LostWal) =
   }
   refuseMissingFile(path);
   return checked(path, () => connectReadOnly(path));
+}
+
+/**
+ * Opens a data file to read what is stored in it, for which it needs every migration.
+ * @throws Problem
+ */
+export function openMigrated(named: string, warnOfLostWal?: (problem: LostWal) => void): Database {
+  const database = openReadOnly(named, warnOfLostWal);
+  return closeOnError(database, () => refuseUnmigrated(schemaNumber(database), realDataFile(named)));
 }
 
 /**
@@ -80,7 +89,7 @@ function checked(path: string, connect: () => Database): Database {
   try {
     const database = connect();
     return closeOnError(database, () => {
-      if (!hasSchema(database, path)) throw newFileProblem(path);
+      if (readCheckedVersion(database, path) === 0) throw newFileProblem(path);
       refuseShort(database, path);
     });
   } catch (error) {

@@ -23,7 +23,7 @@ import { lastBackupFile } from "../data-file/last-backup.ts";
 import { isSyncFailure, recordSyncFailure } from "../data-file/left-open.ts";
 import { checkpointAndMarkClosed } from "../data-file/store-use.ts";
 import { inspectWal } from "../data-file/wal-file.ts";
-import { hasSchema } from "../migrations/migrate.ts";
+import { readCheckedVersion } from "../migrations/migrate.ts";
 import { copyInto, findDamage } from "./copy-into.ts";
 import { type DataFileState, inspectDataFile, refuseByTable } from "./data-file-table.ts";
 import { folderForOld, moveWalInto, removeSecondName, replaceBy, replacementFile } from "./swap.ts";
@@ -198,7 +198,8 @@ function underWriteLock(
 /** Begins a transaction, and refuses a file that is not ours before its WAL is checkpointed. */
 function tryBeginOnOwnFile(database: Database, path: string, lockingMode: LockingMode): boolean {
   if (!tryBegin(database, lockingMode)) return false;
-  hasSchema(database, path);
+  // Any version will do: a start migrates the file afterwards.
+  readCheckedVersion(database, path);
   return true;
 }
 
