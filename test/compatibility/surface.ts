@@ -1,9 +1,11 @@
-// What docs/compatibility.md promises, as a program from outside sees it: run a version and write down its names. record.ts made
-// the record of a version, test/fixtures/VERSION/surface.json.
+// What docs/compatibility.md promises, as a program from outside sees it: this version is run and its names are written down.
+// record.ts makes the record of a version, test/fixtures/VERSION/surface.json.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { commands } from "../../src/cli/run.ts";
 import { type Finished, start, untilListening } from "../support/command.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
+import { runInProcess } from "../support/terminal.ts";
 import {
   accessToken,
   accessTokenEnvironment,
@@ -40,70 +42,42 @@ interface ResponseShape {
   readonly fields: string[];
 }
 
-/** A copy of the list in src/cli/run.ts, with which compatibility.test.ts compares it: the version to record may be another. */
-export const commands = [
-  "serve",
-  "token create",
-  "token list",
-  "token rotate",
-  "token revoke",
-  "audit",
-  "list",
-  "show",
-  "export",
-  "follow",
-  "import",
-  "backup",
-  "restore",
-  "verify",
-  "copy",
-  "config",
-  "doctor",
-  "ready",
-  "version",
-];
+const root = join(import.meta.dir, "../..");
 
-/** Runs a command line in a folder. */
-type RunCommand = (args: readonly string[], folder: string) => Promise<Finished>;
-
-/** Runs the version in a checkout of this project: its service as a process, and its commands too, unless `run` does. */
-export async function recordSurface(checkout: string, run?: RunCommand): Promise<Surface> {
+/** Runs the service as a process, and the commands in this one, in a folder of their own. */
+export async function recordSurface(): Promise<Surface> {
   using folder = temporaryFolder();
-  const version = new Version(checkout, folder.path, run);
-  const flags = await version.recordFlags();
-  const { responses, metrics, logFields } = await version.recordService();
-  const { exitCodes, jsonFields } = version;
+  const recorder = new Recorder(folder.path);
+  const flags = await recorder.recordFlags();
+  const { responses, metrics, logFields } = await recorder.recordService();
+  const { exitCodes, jsonFields } = recorder;
   return {
     flags,
-    variables: sorted(version.variables),
-    defaults: await version.recordDefaults(),
+    variables: sorted(recorder.variables),
+    defaults: await recorder.recordDefaults(),
     exitCodes,
     jsonFields,
-    errors: errorsOf(checkout),
+    errors: readErrors(),
     responses,
     metrics,
-    logFields: sorted([...logFields, ...logFieldsInSource(checkout)]),
+    logFields: sorted([...logFields, ...logFieldsInSource()]),
   };
 }
 
-/** One version of plant-store, and what was written down about it so far. */
-class Version {
+/** What was written down so far. */
+class Recorder {
   readonly exitCodes: Record<string, number | null> = {};
   readonly jsonFields: Record<string, string[]> = {};
   readonly variables = new Set<string>();
-  readonly #checkout: string;
   readonly #folder: string;
-  readonly #runCommand: RunCommand;
 
-  constructor(checkout: string, folder: string, run?: RunCommand) {
-    this.#checkout = checkout;
+  constructor(folder: string) {
     this.#folder = folder;
-    this.#runCommand = run ?? ((args) => this.#runProcess(args));
   }
 
   async recordFlags(): Promise<Record<string, string[]>> {
     const helps: { command: string; help: string }[] = [];
-    for (const command of commands) {
+    for (const command of Object.keys(commands)) {
       const { out: help } = await this.#run([...command.split(" "), "--help"]);
       helps.push({ command, help });
     }
@@ -129,7 +103,7 @@ class Version {
   async recordService(): Promise<Pick<Surface, "responses" | "metrics" | "logFields">> {
     const backups = join(this.#folder, "backups");
     mkdirSync(backups);
-    const running = start(...this.#commandLine(["serve"]), {
+    const running = start(process.execPath, [join(root, "src/main.ts"), "serve"], {
       folder: this.#folder,
       environment: {
         ...bothTokensEnvironment,
@@ -213,19 +187,15 @@ class Version {
     return { ...finished, command: name };
   }
 
-  #run(args: readonly string[]): Promise<Finished> {
-    return this.#runCommand(args, this.#folder);
-  }
-
-  #runProcess(args: readonly string[]): Promise<Finished> {
-    return start(...this.#commandLine(args), {
-      folder: this.#folder,
-      environment: accessTokenEnvironment,
-    }).ended;
-  }
-
-  #commandLine(args: readonly string[]): [command: string, args: readonly string[]] {
-    return [process.execPath, [join(this.#checkout, "src/main.ts"), ...args]];
+  /** Fifty processes would take five seconds of CPU time. */
+  async #run(args: readonly string[]): Promise<Finished> {
+    const before = process.cwd();
+    process.chdir(this.#folder);
+    try {
+      return await runInProcess(args, { environment: accessTokenEnvironment });
+    } finally {
+      process.chdir(before);
+    }
   }
 }
 
@@ -307,14 +277,14 @@ async function readMetrics(operatorUrl: string): Promise<Record<string, string[]
   return Object.fromEntries(named.sort());
 }
 
-function errorsOf(checkout: string): string[] {
-  const page = readFileSync(join(checkout, "docs/errors.md"), "utf8");
+function readErrors(): string[] {
+  const page = readFileSync(join(root, "docs/errors.md"), "utf8");
   return sorted([...page.matchAll(/^\| (\d{5}) \|/gm)].map(([, number = ""]) => number));
 }
 
 /** The names in OpenTelemetry's style: no load brings the service to log them all. */
-function logFieldsInSource(checkout: string): string[] {
-  const source = join(checkout, "src");
+function logFieldsInSource(): string[] {
+  const source = join(root, "src");
   const files = readdirSync(source, { recursive: true, encoding: "utf8" }).filter((file) =>
     file.endsWith(".ts"),
   );
