@@ -16,9 +16,12 @@ type Answer = (body: string, signal: AbortSignal) => Response | Promise<Response
 const plant = { id: 1, name: "a" };
 const limits = { baseUrl: "http://x/v1/", token: "any-token", timeoutMs: 30_000 };
 const ok: Answer = () => new Response('{"name":"a"}');
-const hangUp: Answer = () => {
-  throw new TypeError("fetch failed", { cause: new Error("socket hang up") });
-};
+const fails =
+  (message: string, options?: ErrorOptions): Answer =>
+  () => {
+    throw new TypeError(message, options);
+  };
+const hangUp = fails("fetch failed", { cause: new Error("socket hang up") });
 /** Never answers; only an abort ends it. */
 const silent: Answer = (_, signal) =>
   new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
@@ -101,22 +104,20 @@ describe("retries", () => {
     expect(delays.lengthsMs).toHaveLength(2);
   });
 
-  test("end with ServiceUnreachable if there was no response", async () => {
+  test.each([
+    ["what failed", hangUp, 2, "2 attempts: socket hang up."],
+    // A question of a runtime gets no full stop after it.
+    [
+      "what a runtime asks",
+      fails("Is there another service on this port?"),
+      1,
+      "1 attempt: Is there another service on this port?",
+    ],
+  ])("end with ServiceUnreachable and %s if there was no response", async (_, answer, attemptsMax, end) => {
     using _delays = skipDelays();
-    const unreachable = await failure([hangUp], { attemptsMax: 2 });
+    const unreachable = await failure([answer], { attemptsMax });
     expect(unreachable).toBeInstanceOf(ServiceUnreachable);
-    const message = "http://x/v1/plants could not be reached in 2 attempts: socket hang up.";
-    expect(unreachable).toMatchObject({ message });
-  });
-
-  test("end with the question of a runtime, without a full stop after it", async () => {
-    const ask: Answer = () => {
-      throw new Error("The response is malformed. Is there another service on this port?");
-    };
-    const unreachable = await failure([ask], { attemptsMax: 1 });
-    const message =
-      "http://x/v1/plants could not be reached in 1 attempt: The response is malformed. Is there another service on this port?";
-    expect(unreachable).toMatchObject({ message });
+    expect(unreachable).toMatchObject({ message: `http://x/v1/plants could not be reached in ${end}` });
   });
 
   test("are limited even if an option is undefined", async () => {
@@ -210,16 +211,11 @@ describe("a signal aborts", () => {
     return { sent, create: () => caught(client.createPlant(plant, { signal: controller.signal })) };
   }
 
-  test("a request", async () => {
-    const { create, sent } = abortedDuring(silent);
-    const error = await create();
-    expect(error).toBeInstanceOf(RequestAborted);
-    expect(error).toMatchObject({ name: "AbortError", cause: "enough" });
-    expect(sent).toHaveLength(1);
-  });
-
-  test("a delay before a retry", async () => {
-    const { create, sent } = abortedDuring(status(503));
+  test.each([
+    ["a request", silent],
+    ["a delay before a retry", status(503)],
+  ])("%s", async (_, answer) => {
+    const { create, sent } = abortedDuring(answer);
     const error = await create();
     expect(error).toBeInstanceOf(RequestAborted);
     expect(error).toMatchObject({ name: "AbortError", cause: "enough" });
@@ -244,14 +240,15 @@ describe("a response that is not from a plant store", () => {
     expect(await failure([html(200)])).toBeInstanceOf(ServiceUnreachable);
   });
 
-  test("is reported with its status", async () => {
-    const message = "The response was 404 without an Error body.";
-    expect(await failure([html(404)])).toMatchObject({ error: 40400, message });
-  });
-
-  test("is reported with the address that it redirects to", async () => {
-    const message = expect.stringContaining("a redirect to https://x/");
-    expect(await failure([html(302, { Location: "https://x/" })])).toMatchObject({ status: 302, message });
+  test.each([
+    ["its status", html(404), { error: 40400, message: "The response was 404 without an Error body." }],
+    [
+      "the address that it redirects to",
+      html(302, { Location: "https://x/" }),
+      { status: 302, message: expect.stringContaining("a redirect to https://x/") },
+    ],
+  ])("is reported with %s", async (_, answer, reported) => {
+    expect(await failure([answer])).toMatchObject(reported);
   });
 });
 
@@ -428,22 +425,14 @@ describe("many plants", () => {
     expect(sent.length).toBeLessThan(9);
   });
 
-  describe("of a source that never yields", () => {
+  test("of a source that never yields stop when they are aborted, before or after they start", async () => {
     const waiting = { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) };
-
-    test("stop when they are aborted", async () => {
-      const controller = new AbortController();
-      setImmediate(() => controller.abort("enough"));
-      const { client } = clientOf([ok]);
-      const outcomes = Array.fromAsync(client.createPlants(waiting, { signal: controller.signal }));
-      expect(await caught(outcomes)).toMatchObject({ name: "AbortError", cause: "enough" });
-    });
-
-    test("do not start if they were aborted before", async () => {
-      const signal = AbortSignal.abort("enough");
+    const controller = new AbortController();
+    setImmediate(() => controller.abort("enough"));
+    for (const signal of [controller.signal, AbortSignal.abort("enough")]) {
       const outcomes = Array.fromAsync(clientOf([ok]).client.createPlants(waiting, { signal }));
       expect(await caught(outcomes)).toMatchObject({ name: "AbortError", cause: "enough" });
-    });
+    }
   });
 });
 

@@ -107,36 +107,26 @@ export async function sweep(scenario: Scenario, stride: number): Promise<Swept> 
   return { points: changes.length, kills, acknowledged, problems };
 }
 
-// A new store: its start, three plants and its stop.
-const firstLife: Scenario = {
-  what: "a new store, from its start to its stop",
-  testStride: 11,
-  prepare: async () => [],
-  command: (folder) => [shortLife, join(folder, name), "1", "3"],
+/** The start of a store, some plants, and its stop. */
+const life = (
+  what: string,
+  testStride: number,
+  plants: readonly [first: string, last: string],
+  prepare: Scenario["prepare"],
+): Scenario => ({
+  what: `${what}, from its start to its stop`,
+  testStride,
+  prepare,
+  command: (folder) => [shortLife, join(folder, name), ...plants],
   problemOf: lostPlants,
-};
+});
 
-const secondLife: Scenario = {
-  what: "a closed store, from its start to its stop",
-  testStride: 3,
-  prepare: (folder) => closed(folder, prepared),
-  command: (folder) => [shortLife, join(folder, name), "1001", "1003"],
-  problemOf: lostPlants,
-};
-
-const recovery: Scenario = {
-  what: "a store that was killed, from its start to its stop",
-  testStride: 5,
-  prepare: crashed,
-  command: (folder) => [shortLife, join(folder, name), "1001", "1001"],
-  problemOf: lostPlants,
-};
-
-// Its WAL says "closed", after plants that its data file does not have.
-const unfinishedStop: Scenario = {
-  what: "a store that a reader kept from checkpointing at its stop, from its start to its stop",
-  testStride: 5,
-  async prepare(folder) {
+const lives: readonly Scenario[] = [
+  life("a new store", 11, ["1", "3"], async () => []),
+  life("a closed store", 3, ["1001", "1003"], (folder) => closed(folder, prepared)),
+  life("a store that was killed", 5, ["1001", "1001"], crashed),
+  // Its WAL says "closed", after plants that its data file does not have.
+  life("a store that a reader kept from checkpointing at its stop", 5, ["1002", "1002"], async (folder) => {
     await closed(folder, prepared);
     const path = join(folder, name);
     const store = new SqliteStore(path);
@@ -146,22 +136,23 @@ const unfinishedStop: Scenario = {
     await store.plants.create([testPlant(1001)], Date.now());
     await store[Symbol.asyncDispose]();
     return [...prepared, 1001n];
-  },
-  command: (folder) => [shortLife, join(folder, name), "1002", "1002"],
-  problemOf: lostPlants,
-};
-
-const rebuild: Scenario = {
-  what: "a store whose fsync failed, from its start to its stop",
-  testStride: 17,
-  async prepare(folder) {
+  }),
+  life("a store whose fsync failed", 17, ["1001", "1001"], async (folder) => {
     const ids = await crashed(folder);
     whyFailureUnrecorded(join(folder, name), "sync-failed");
     return ids;
-  },
-  command: (folder) => [shortLife, join(folder, name), "1001", "1001"],
-  problemOf: lostPlants,
-};
+  }),
+  // With what a crash left of a WAL. Its first start makes it a store in use.
+  life("a backup that was copied to the place of a store", 3, ["1", "3"], async (folder) => {
+    const source = join(folder, "source");
+    mkdirSync(source);
+    await closed(source, restored);
+    await using _running = new SqliteStore(join(source, name));
+    await runCommand(["backup", join(folder, name), "--database", join(source, name)]);
+    writeFileSync(join(folder, `${name}-wal`), Buffer.alloc(2000));
+    return restored;
+  }),
+];
 
 // Old files with a WAL, as after a crash.
 const replacement: Scenario = {
@@ -195,23 +186,6 @@ const replacement: Scenario = {
       rmSync(repeated, { recursive: true });
     }
   },
-};
-
-// A backup in the place of a data file, with what a crash left of a WAL: its first start makes it a store in use.
-const firstStartOfBackup: Scenario = {
-  what: "a backup that was copied to the place of a store, from its start to its stop",
-  testStride: 3,
-  async prepare(folder) {
-    const source = join(folder, "source");
-    mkdirSync(source);
-    await closed(source, restored);
-    await using _running = new SqliteStore(join(source, name));
-    await runCommand(["backup", join(folder, name), "--database", join(source, name)]);
-    writeFileSync(join(folder, `${name}-wal`), Buffer.alloc(2000));
-    return restored;
-  },
-  command: (folder) => [shortLife, join(folder, name), "1", "3"],
-  problemOf: lostPlants,
 };
 
 // The data file without its WAL, which the operator knows to be complete.
@@ -267,17 +241,7 @@ const acceptanceOfReplaced: Scenario = {
   },
 };
 
-export const scenarios: readonly Scenario[] = [
-  firstLife,
-  secondLife,
-  recovery,
-  unfinishedStop,
-  rebuild,
-  firstStartOfBackup,
-  replacement,
-  acceptance,
-  acceptanceOfReplaced,
-];
+export const scenarios: readonly Scenario[] = [...lives, replacement, acceptance, acceptanceOfReplaced];
 
 function restoreArguments(folder: string): string[] {
   return ["restore", join(folder, "backup.db"), "--replace", "--database", join(folder, name)];
