@@ -236,7 +236,7 @@ describe("a client that follows the store", () => {
     await using late = await openTransaction(
       url,
       `INSERT INTO plants SELECT 2, 'late', NULL, CASE WHEN pg_current_xact_id() > '0'::xid8
-         THEN floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint END, 't'`,
+         THEN floor(date_part('epoch', clock_timestamp()) * 1000)::bigint END, 't'`,
     );
     await store.plants.create(testPlants([3, 4], "later"), Date.now());
     let waiting = await store.archive.pageAfter({ ...request, after: first.next });

@@ -291,7 +291,7 @@ class Disturber {
 function insertOne(name: string): string {
   return `INSERT INTO plants (id, name, created_at_ms, created_by)
     SELECT (random() * 1e15)::bigint, '${name}',
-           CASE WHEN pg_current_xact_id() > '0'::xid8 THEN floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint END, 'held'`;
+           CASE WHEN pg_current_xact_id() > '0'::xid8 THEN floor(date_part('epoch', clock_timestamp()) * 1000)::bigint END, 'held'`;
 }
 
 /** Kills `plant-store follow --output FILE` again and again under load, and compares the file with the store. */

@@ -64,13 +64,14 @@ interface PlantStatements {
 }
 
 // A new plant gets the server's time, read after the transaction has its id: ticks.ts relies on that order. The condition assigns
-// the id and always holds, but no planner can know that. A copied plant keeps its own time.
+// the id and always holds, but no planner can know that. A copied plant keeps its own time. `extract` would compute a numeric,
+// which costs a twentieth of a batch.
 const insertUnnested = {
   name: "insert-plants",
   text: `INSERT INTO plants (id, name, tag, created_at_ms, created_by)
          SELECT id, name, tag,
                 coalesce(created_at_ms, CASE WHEN pg_current_xact_id() > '0'::xid8
-                                             THEN floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint END),
+                                             THEN floor(date_part('epoch', clock_timestamp()) * 1000)::bigint END),
                 created_by
            FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[])
              AS arrived (id, name, tag, created_by, created_at_ms)

@@ -30,7 +30,7 @@ const beforeEveryTimeMs = Number.MIN_SAFE_INTEGER;
 const lastId = int64Max;
 
 const fields = "id, name, tag, created_at_ms, created_by";
-const selectTime = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+const selectTime = "SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint";
 
 /** Where a page ends: the last plant of it. */
 interface Position {

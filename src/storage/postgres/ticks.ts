@@ -30,13 +30,13 @@ const checksAfterMs = [0, 10, 20, 30];
 
 // OFFSET 0 and the condition keep the order: the clock is read before the id is assigned. The other way round misses plants.
 const takeTick = {
-  text: `SELECT floor(extract(epoch FROM t) * 1000)::bigint,
+  text: `SELECT floor(date_part('epoch', t) * 1000)::bigint,
                 (CASE WHEN pg_current_xact_id_if_assigned() IS NULL AND t > '-infinity' THEN pg_current_xact_id() END)::text
            FROM (SELECT clock_timestamp() AS t OFFSET 0) AS clock`,
 };
 const check = {
   text: `SELECT pg_snapshot_xmin(pg_current_snapshot())::text,
-                floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint`,
+                floor(date_part('epoch', clock_timestamp()) * 1000)::bigint`,
 };
 
 /**
