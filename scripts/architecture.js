@@ -37,11 +37,8 @@ function reaches(modules, from, to) {
 }
 
 function moduleTable(modules) {
-  const rows = Object.entries(modules).map(([name, { holds, imports, typesOf = [] }]) => {
-    const targets = [...imports.map(idOf), ...typesOf.map((target) => `types of ${idOf(target)}`)];
-    return `| \`${labelOf(name)}\` | ${holds} | ${targets.join(", ") || "none"} |`;
-  });
-  return ["| in `src/` | holds | may import |", "|---|---|---|", ...rows].join("\n");
+  const rows = Object.entries(modules).map(([name, { holds }]) => `| \`${labelOf(name)}\` | ${holds} |`);
+  return ["| in `src/` | holds |", "|---|---|", ...rows].join("\n");
 }
 
 function idOf(name) {
