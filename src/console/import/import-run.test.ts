@@ -151,21 +151,6 @@ describe("refused rows", () => {
 });
 
 describe("the end of an import", () => {
-  test("reports what it counted", async () => {
-    const outcomes: LineOutcome[] = [
-      "created",
-      "created",
-      "replayed",
-      { error: 40020, message: "conflict", reason: "conflict" },
-    ];
-    const rows = "id,name\n1,a\n2,b\n3,c\n4,d\nno name\n";
-    const { finished } = await importWith("rows.csv", rows, (lines) => outcomes.slice(0, lines.length));
-    const path = "/api/imports/finished";
-    expect(finished).toEqual([
-      { path, file: "rows.csv", end: "finished", created: 2, replayed: 1, refused: 2 },
-    ]);
-  });
-
   test("is reported again after a temporary error", async () => {
     let attempts = 0;
     const { run, finished } = await importWith("plants.json", "[1]", createAll, () => {
@@ -180,21 +165,6 @@ describe("the end of an import", () => {
     const { run } = await importWith("plants.json", "[1]", createAll, failWith(final));
     expect(run.state).toBe("done");
     expect(run.report.created).toBe(1);
-  });
-
-  test("that failed is reported as such, and can be continued", async () => {
-    let requests = 0;
-    const rows = Array.from({ length: 1500 }, (_, id) => `{"id":${id},"name":"a"}`).join("\n");
-    const { run, finished } = await importWith("rows.ndjson", rows, (lines) => {
-      requests++;
-      if (requests === 3) throw final;
-      return createAll(lines);
-    });
-    expect(run.state).toBe("failed");
-    expect(finished).toMatchObject([{ end: "failed", created: 1000 }]);
-    run.start();
-    await eventually(() => run.state === "done");
-    expect(finished).toMatchObject([{}, { end: "finished", created: 1500 }]);
   });
 
   test("of a file that is broken is reported, and is final", async () => {

@@ -159,23 +159,6 @@ test("not reading a response counts as idle", async () => {
   expect(await limited.closed(1)).toEqual(["not reading"]);
 });
 
-test("a stranger yields to a new one before a connection that was in use a moment ago", async () => {
-  await using limited = new Limited();
-  await limited.connect("stranger", get("/wait"), attacker);
-  await limited.connectAll(7, "client", get("/admit"));
-  for (let number = 1; number <= 7; number++) await limited.send(`client ${number}`, get("/admit"));
-  await limited.connect("newcomer");
-  expect(await limited.closed(1)).toEqual(["stranger"]);
-});
-
-test("a connection that was in use a moment ago yields if there is no stranger", async () => {
-  await using limited = new Limited();
-  await limited.connectAll(8, "client", get("/admit"));
-  for (let number = 1; number <= 8; number++) await limited.send(`client ${number}`, get("/admit"));
-  await limited.connect("newcomer");
-  expect(await limited.closed(1)).toEqual(["client 1"]);
-});
-
 test("a new connection is closed if all others have a complete request of an admitted caller", async () => {
   await using limited = new Limited();
   await limited.connectAll(8, "client", get("/admit/wait"));

@@ -155,24 +155,18 @@ test("a connection whose head is not complete after 10 seconds is closed", () =>
   expect(calls).toEqual(["terminate"]);
 });
 
-test("over TLS, the last response may be read for 30 seconds, before the shutdown can be sent", () => {
+test.each([
+  ["may be read for 30 seconds, before the shutdown can be sent", 30, "terminate"],
+  ["was read within them ends its connection within a second", 20, "end"],
+])("over TLS, the last response that %s", (_, seconds, end) => {
   const ends = offline();
   ends.hasRead = false;
   ends.receive(lastGet);
-  for (let seconds = 1; seconds < 30; seconds++) ends.pass(1);
+  for (let passed = 1; passed < seconds; passed++) ends.pass(1);
   expect(ends.calls).toEqual([]);
+  ends.hasRead = end === "end";
   ends.pass(1);
-  expect(ends.calls).toEqual(["terminate"]);
-});
-
-test("over TLS, a connection ends within a second after its last response was read", () => {
-  const ends = offline();
-  ends.hasRead = false;
-  ends.receive(lastGet);
-  for (let seconds = 1; seconds < 20; seconds++) ends.pass(1);
-  ends.hasRead = true;
-  ends.pass(1);
-  expect(ends.calls).toEqual(["end"]);
+  expect(ends.calls).toEqual([end]);
 });
 
 test("a client that reads any of its response has 30 more seconds for the rest", () => {
