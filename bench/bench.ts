@@ -5,11 +5,20 @@ import { compare } from "./compare.ts";
 import { creates } from "./creates.ts";
 import { disks } from "./disks.ts";
 import { growth } from "./growth.ts";
+import { operations } from "./operations.ts";
 import { type Bench, benchOptions, MisusedError } from "./options.ts";
 import { postgres } from "./postgres.ts";
 import { scale } from "./scale.ts";
 
-const benches: Readonly<Record<string, Bench>> = { creates, disks, compare, postgres, scale, growth };
+const benches: Readonly<Record<string, Bench>> = {
+  creates,
+  disks,
+  compare,
+  postgres,
+  scale,
+  growth,
+  operations,
+};
 const [name = "", ...args] = process.argv.slice(2);
 const bench = benches[name];
 if (bench === undefined) {

@@ -1,18 +1,14 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { BlockSummaries, lastSummarised } from "../src/storage/sqlite/blocks/block-summaries.ts";
-import { blockPlants } from "../src/storage/sqlite/blocks/blocks.ts";
-import { openForWriting } from "../src/storage/sqlite/opening/open-for-writing.ts";
 import { temporaryFolder } from "../test/support/temporary-folder.ts";
 import { lineChart } from "./charts.ts";
+import { fillStore, type Order } from "./fill-store.ts";
 import { type Load, load } from "./load.ts";
 import { operatorQueries } from "./operator-queries.ts";
-import { type Bench, MisusedError } from "./options.ts";
+import { type Bench, readMillions } from "./options.ts";
 import { table, writeChart, writeSection } from "./page.ts";
 import { memoryMb, type Server, startOurs } from "./servers.ts";
 import { median } from "./statistics.ts";
-
-type Order = "sequential" | "random";
 
 interface Store {
   readonly database: string;
@@ -28,8 +24,6 @@ interface Point {
   readonly rate: number;
   readonly cells: readonly string[];
 }
-
-const tags = ["indoor", "outdoor", "herb", "tree", "succulent", "fern", "rare", "balcony"];
 
 /** Creates on stores that already hold plants, and the operator's queries on the largest of them. */
 export const growth: Bench = {
@@ -81,12 +75,6 @@ export const growth: Bench = {
   },
 };
 
-function readMillions(text: string): number {
-  if (!/^\d+(?:\.\d+)?$/.test(text))
-    throw new MisusedError(`${JSON.stringify(text)} is not a number of millions, such as 10 or 0.1.`);
-  return Number(text);
-}
-
 /** Stores of all the sizes at once, loaded in interleaved rounds, so that a slow minute of the machine affects all. */
 class Stores implements AsyncDisposable {
   readonly #order: Order;
@@ -104,7 +92,7 @@ class Stores implements AsyncDisposable {
       const database = join(folder.path, `${millions}.db`);
       const plants = millions * 1_000_000;
       console.error(`${order} ids: filling a store with ${millions} million plants`);
-      fill(database, plants, order);
+      fillStore(database, plants, order);
       const bytes = statSync(database).size;
       const server = stores.#stack.use(await startOurs({ database }));
       stores.#stores.push({ database, plants, server, bytes, loads: [] });
@@ -146,42 +134,4 @@ class Stores implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#stack.disposeAsync();
   }
-}
-
-/** Plants as the service itself would have stored them, written in bulk. */
-function fill(path: string, count: number, order: "sequential" | "random"): void {
-  using file = openForWriting(path);
-  const { database } = file;
-  database.run("PRAGMA synchronous = OFF");
-  database.run("PRAGMA cache_size = -200000");
-  const insert = database.query(
-    "INSERT INTO plants (id, name, tag, created_at_ms, created_by) VALUES (?, ?, ?, 1794700000000, 'preset-access')",
-  );
-  const write = (ids: Iterable<bigint>): void => {
-    database.transaction(() => {
-      for (const id of ids) insert.run(id, `Fern number ${id}`, tags[Number(id & 7n)] ?? null);
-    })();
-  };
-  if (order === "sequential") write(sequential(count));
-  else {
-    const ids = new BigInt64Array(count).map((_, index) => spread(index + 1)).sort();
-    // Sorted they are quick to write, but would leave every page full, and then each create would split one. Two sevenths
-    // of them come second, so that pages end as full as random ids leave them: about 0.7.
-    write(ids.filter((_, index) => index % 7 < 5));
-    write(ids.filter((_, index) => index % 7 >= 5));
-  }
-  const summaries = new BlockSummaries(database);
-  // Each call summarises a bounded number of blocks.
-  while (lastSummarised(database) + blockPlants <= count)
-    database.transaction(() => summaries.summariseIfFull(0))();
-  // It is closed with an fsync, so it is on disk before anything is measured: pending writes would compete with the creates.
-}
-
-function* sequential(count: number): Iterable<bigint> {
-  for (let id = 1; id <= count; id++) yield BigInt(id);
-}
-
-/** The same distribution as the load's. */
-function spread(number: number): bigint {
-  return BigInt.asIntN(64, BigInt(number) * 0x9e3779b97f4a7c15n);
 }

@@ -46,3 +46,9 @@ function parse(args: readonly string[]) {
     throw new MisusedError((error as Error).message);
   }
 }
+
+export function readMillions(text: string): number {
+  if (!/^\d+(?:\.\d+)?$/.test(text))
+    throw new MisusedError(`${JSON.stringify(text)} is not a number of millions, such as 10 or 0.1.`);
+  return Number(text);
+}
