@@ -5,7 +5,8 @@ import { isRoot } from "../test/support/postgres.ts";
 import { MisusedError } from "./options.ts";
 
 const root = "/sys/fs/cgroup";
-const periodUs = 100_000;
+// With a long one, a node would stand still for most of it, and requests through a proxy would wait for the nodes that stand still.
+const periodUs = 10_000;
 
 /** A cgroup whose processes together get a share of one core. Linux's two versions of it differ only in the names of files. */
 export class CpuShare implements Disposable {

@@ -1,4 +1,6 @@
+import { cpus } from "node:os";
 import { type NewPlant, PlantStoreClient } from "../src/client/plant-store-client.ts";
+import { formatPlural } from "../src/text/counts.ts";
 import type { PostgresServer } from "../test/support/postgres.ts";
 import { CpuShare, shareOfNode } from "./cpu-share.ts";
 import { load } from "./load.ts";
@@ -38,12 +40,17 @@ export const scale: Bench = {
 
     const counts = nodes.map((_, index) => index + 1);
     const rates = counts.map(() => ({ direct: [] as number[], proxied: [] as number[] }));
+    // Of the machine, with all nodes.
+    const busy = { direct: [] as number[], proxied: [] as number[] };
     let firstId = 1;
     for (let round = 0; round <= rounds; round++) {
       for (const [index, count] of counts.entries()) {
         const chosen = nodes.slice(0, count);
+        const startedDirect = cpuTimes();
         const direct = await rateOf(chosen, seconds, firstId);
+        const busyDirect = busySince(startedDirect);
         await using proxy = await startProxy(chosen.map(({ port }) => port));
+        const startedProxied = cpuTimes();
         const { rate: proxied, nextId } = await load(proxy, {
           connections: connectionsPerNode * count,
           seconds,
@@ -51,6 +58,10 @@ export const scale: Bench = {
         });
         firstId = nextId;
         if (round === 0) continue;
+        if (count === nodesMax) {
+          busy.direct.push(busyDirect);
+          busy.proxied.push(busySince(startedProxied));
+        }
         rates[index]?.direct.push(direct.rate);
         rates[index]?.proxied.push(proxied);
       }
@@ -70,12 +81,29 @@ export const scale: Bench = {
       "",
       table(["nodes", "#creates/s", "#of one", "#through nginx", "#of one"], rows),
       "",
+      `With ${nodesMax} nodes the machine was ${percent(median(busy.direct))} busy, and ${percent(median(busy.proxied))} through nginx, which has one process.`,
       await killOne(postgres, database, nodes, quick ? 1000 : 20_000),
     ].join("\n");
     console.log(text);
     if (write) writeSection("scaling.md", "scale", text);
   },
 };
+
+/** How long the cores have worked so far, and how long they could have, in milliseconds. */
+function cpuTimes(): { readonly worked: number; readonly whole: number } {
+  const times = cpus().map(
+    ({ times: { idle, user, nice, sys, irq } }) => [idle, user + nice + sys + irq] as const,
+  );
+  const worked = times.reduce((sum, [, busy]) => sum + busy, 0);
+  return { worked, whole: times.reduce((sum, [idle]) => sum + idle, worked) };
+}
+
+function busySince(started: ReturnType<typeof cpuTimes>): number {
+  const now = cpuTimes();
+  return (now.worked - started.worked) / (now.whole - started.whole);
+}
+
+const percent = (share: number) => `${Math.round(share * 100)} %`;
 
 /** All of them at the same time, each with a load of its own. */
 async function rateOf(
@@ -129,5 +157,5 @@ async function killOne(
   const rows = await postgres.run<{ id: string }>("SELECT id::text FROM plants WHERE id < 0", database);
   const stored = new Set(rows.map(({ id }) => id));
   const lost = [...acknowledged].filter((id) => !stored.has(id)).length;
-  return `A node was killed after ${killedAfter} of ${plants} plants through nginx: ${acknowledged.size - killedAfter} more were acknowledged, ${failed} requests failed, ${lost} acknowledged plants were lost.`;
+  return `A node was killed after ${killedAfter} of ${plants} plants through nginx: ${acknowledged.size - killedAfter} more were acknowledged, ${formatPlural(failed, "request")} failed, ${lost} acknowledged plants were lost.`;
 }
