@@ -326,8 +326,8 @@ async function intoFile({ rounds: minutes, random, tell }: SoakRun): Promise<Fig
   const problem = `exit code ${last.code}, ${missed} missed, ${ids.length - got.size} twice, ${got.has("half a line") ? "half lines" : "no half line"}`;
   const isRight = last.code === 0 && missed === 0 && ids.length === stored.length && !got.has("half a line");
   return {
-    what: "kill -9 of follow into a file",
-    rounds: kills,
+    what: `kill -9 of follow into a file, ${kills} times`,
+    rounds: minutes,
     acknowledged: load.acknowledged,
     lost: await load.lostIn(() => storedPlants(database)),
     note: "0 missed, 0 twice, 0 half lines",
