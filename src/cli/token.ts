@@ -6,7 +6,7 @@ import { databaseFlag } from "../config/database.ts";
 import { readConfig } from "../config/read-config.ts";
 import { hourMs } from "../text/duration.ts";
 import { expecting, oneOf, parseDuration } from "../text/parsers.ts";
-import { isoMinutes } from "../text/time.ts";
+import { isoSeconds } from "../text/time.ts";
 import { eitherOf } from "../text/words.ts";
 import { command, defaultingTo, flag, jsonFlag, repeatedFlag, required } from "./command.ts";
 import { reading, tokens, tokensOfAnyStore } from "./openings.ts";
@@ -95,7 +95,7 @@ export const tokenRotate = command({
   opens: tokens,
   async run({ flags: { overlap: overlapMs, json }, argument: nameOrId, opened }, terminal) {
     const rotated = await rotateToken(opened.tokens, { nameOrId, overlapMs }, localOrigin(), Date.now());
-    if (!json) terminal.note(`The old secret is valid until ${isoMinutes(rotated.oldValidUntilMs)}.\n`);
+    if (!json) terminal.note(`The old secret is valid until ${isoSeconds(rotated.oldValidUntilMs)}.\n`);
     printMinted(rotated, json, terminal);
     return true;
   },
@@ -105,7 +105,7 @@ export const tokenRotate = command({
 function printMinted({ token, secret }: Minted, json: boolean, terminal: Terminal): void {
   const { id, name, scopes: allowed, expiresAtMs } = token;
   if (json) return terminal.printJson({ ...presentToken(token, Date.now()), secret });
-  const expiry = expiresAtMs === undefined ? "" : ` until ${isoMinutes(expiresAtMs)}`;
+  const expiry = expiresAtMs === undefined ? "" : ` until ${isoSeconds(expiresAtMs)}`;
   terminal.note(
     `Token ${name} (${id}) allows ${allowed.join(" and ")}${expiry}.\nSave the secret now; it is not shown again:\n`,
   );

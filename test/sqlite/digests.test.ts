@@ -60,7 +60,7 @@ describe("verify", () => {
     expect(problems.join("\n")).not.toContain("block 1 (");
   });
 
-  test("names plants that are gone, or whose name is not text", async () => {
+  test("names plants that are gone, before the first one, or whose name is not text", async () => {
     const problemsAfter = async (sql: string) => (await verifyDataFile(copyOfStore(sql))).problems;
     expect(await problemsAfter("DELETE FROM plants WHERE seq > 2000")).toContain(
       "block 1 (plants 1025 to 2048): the plants differ from the digest that was stored with them",
@@ -71,6 +71,10 @@ describe("verify", () => {
     expect(await problemsAfter("DELETE FROM plants WHERE seq IN (2300, 2301)")).toContain(
       "2 of the plants 2049 to 2500 are missing",
     );
+    // What is before the first plant is in no list and no export.
+    const hidden =
+      "INSERT INTO plants (seq, id, name, created_at_ms, created_by) VALUES (-3, 777, 'a', 1, 'x')";
+    expect(await problemsAfter(hidden)).toContain("1023 of the plants -1023 to 0 are missing");
     const notText = await problemsAfter("UPDATE plants SET name = CAST(x'ff' AS TEXT) WHERE seq = 7");
     expect(notText[0]).toMatch(/^the plant with the id -?\d+: its name is not text$/);
   });
@@ -181,10 +185,11 @@ describe("verify --against", () => {
     );
   });
 
-  test("finds a whole block that only the store has, without it", async () => {
+  test("finds a whole block that only the store has", async () => {
     const backup = copyOfStore("DELETE FROM plants WHERE seq <= 1024");
-    const { problems } = await verifyJson("--database", backup, "--against", sound);
+    const { problems, against } = await verifyJson("--database", backup, "--against", sound);
     expect(problems).toContain("block 0 (plants 1 to 1024): no plant is left");
+    expect(against?.differences).toEqual(["block 0 (plants 1 to 1024): the plants differ"]);
   });
 
   test("refuses what is not a data file", async () => {

@@ -57,7 +57,7 @@ describe("a data file in use without its WAL", () => {
       // The likeliest case first.
       if (command.startsWith("serve"))
         expect(refused.err).toMatch(
-          /\n {2}If this is a copy of a data file that a service has open.*\n.*\n.*\n$/,
+          /\n {2}No file was changed\. If this is a copy of a data file that a service has open.*\n.*\n.*\n$/,
         );
     }
   });

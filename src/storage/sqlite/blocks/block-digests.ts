@@ -131,9 +131,9 @@ export class DigestReader {
     return { plants, digest: hash.digest("hex") };
   }
 
-  /** The blocks that have a plant, in order. Only another program leaves one without any. */
+  /** The blocks that have a plant, in order. Only another program leaves one without any, or adds one before the first. */
   *blocks(): Generator<number, void, void> {
-    for (let row = this.#next.get(1); row !== null; ) {
+    for (let row = this.#next.get(Number.MIN_SAFE_INTEGER); row !== null; ) {
       const block = blockOf(Number(row.seq));
       yield block;
       row = this.#next.get(rangeOf(block).high + 1);

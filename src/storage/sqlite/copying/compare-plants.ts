@@ -22,7 +22,8 @@ export function comparePlants(database: Database, other: Database, progress: Pro
   const otherLast = lastSeq(other);
   const differingBlocks: number[] = [];
   let comparedPlants = 0;
-  for (const block of digests.blocks()) {
+  const blocks = new Set([...digests.blocks(), ...otherDigests.blocks()]);
+  for (const block of [...blocks].sort((one, next) => one - next)) {
     const { low, high } = rangeOf(block);
     // The last block of the shorter store is compared up to its end there.
     const shared = { low, high: Math.min(high, last, otherLast) };

@@ -14,10 +14,10 @@ import { lockWaitMsMax, sqliteCodeOf } from "./connect.ts";
 export class LostWal extends Problem {
   constructor(path: string) {
     super(
-      `${path} was in use, and its WAL ${path}-wal is missing or empty: it lacks the plants that were only there. No file was changed.`,
+      `${path} was in use, and its WAL ${path}-wal is missing or empty: it lacks the plants that were only there.`,
       {
         cases: [
-          "If this is a copy of a data file that a service has open: copy it with `plant-store backup`, which includes the WAL.",
+          "No file was changed. If this is a copy of a data file that a service has open: copy it with `plant-store backup`, which includes the WAL.",
           "If the WAL was moved or deleted: put it back beside the data file; if it is gone, run `plant-store restore BACKUP --replace`.",
           `If SQLite made this file (.backup, VACUUM INTO, Litestream), or its shell closed it after a crash, nothing is missing: \`plant-store restore ${path} --replace --database ${path}\` accepts it.`,
         ],
