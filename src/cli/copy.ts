@@ -24,7 +24,13 @@ export const copy = command({
     from: required(
       flag("DATABASE", "a data file or postgres://…, preferably not in use by a service", parseDatabase),
     ),
-    to: required(flag("DATABASE", "a data file or postgres://…, created if missing", parseDatabase)),
+    to: required(
+      flag(
+        "DATABASE",
+        "a data file, created if missing, or postgres://… of an empty database",
+        parseDatabase,
+      ),
+    ),
     without: repeatedFlag("ID", "leave out this plant, in a new store; may be repeated", parseId),
     json: jsonFlag,
   },
@@ -58,7 +64,10 @@ export const copy = command({
 
     const isIdentical = counts.problems.length === 0 && counts.failed === 0;
     const print = isIdentical ? terminal.note : terminal.err;
-    const sum = `${summary(counts)}, ${isIdentical ? "all identical" : "not all identical"}.`;
+    const outcome = isIdentical
+      ? "all identical."
+      : `not all identical. If plants arrived meanwhile, stop the service first. ${next}`;
+    const sum = `${summary(counts)}, ${outcome}`;
     if (json) terminal.printJson(counts);
     else print(`${[sum, ...counts.problems].join("\n")}\n`);
     if (mayHaveFollowers && counts.created > 0)

@@ -50,8 +50,8 @@ export function patientClient(
       cases: [`plant-store token create --name NAME --scope ${scope}`],
     });
   let hasWaited = false;
-  const wait = (): void => {
-    if (!hasWaited && !stop?.aborted) terminal.note(`Waiting for ${baseUrl}\n`);
+  const wait = (why: string): void => {
+    if (!hasWaited && !stop?.aborted) terminal.note(`Waiting for ${baseUrl}, which ${why}\n`);
     hasWaited = true;
   };
   return new PlantStoreClient({
@@ -65,10 +65,10 @@ export function patientClient(
     async fetch(url, request) {
       try {
         const response = await fetch(url, request);
-        if (response.status >= 500) wait();
+        if (response.status >= 500) wait(`responds with ${response.status}.`);
         return response;
       } catch (error) {
-        wait();
+        wait("does not respond. Is --url right?");
         throw error;
       }
     },

@@ -102,7 +102,7 @@ export function invalidCursorProblem(): CursorProblem {
   return new CursorProblem("The cursor is not from a page of this store.");
 }
 
-/** The cursor belongs to another store, or to this one before it was restored. */
+/** The cursor belongs to another store, perhaps of the other engine, or to this one before it was restored. */
 export class StaleCursor extends Error {
   override readonly name = "StaleCursor";
 }
@@ -123,7 +123,7 @@ export interface PlantArchive {
   /**
    * What was stored after the cursor, each plant exactly once, in one order: that of storing on SQLite, that of time and id on
    * PostgreSQL.
-   * @throws CursorProblem, StaleCursor
+   * @throws StaleCursor; CursorProblem where nobody can follow
    */
   pageAfter(request: FollowRequest): Promise<FollowPage>;
   find(id: bigint): Promise<StoredPlant | undefined>;

@@ -13,6 +13,7 @@ import { BackupFolder } from "./sqlite/copying/backup-folder.ts";
 import { firstTokenPath, realDataFile } from "./sqlite/data-file/data-file-path.ts";
 import type { LostWal } from "./sqlite/data-file/data-file-problem.ts";
 import { fileSize, writeNew } from "./sqlite/data-file/durable-files.ts";
+import { refuseStillOpen } from "./sqlite/data-file/writer-lock.ts";
 import { openMigrated } from "./sqlite/opening/open-read-only.ts";
 import { syncedAuditPages } from "./sqlite/reading/audit-page.ts";
 import { SqliteArchive } from "./sqlite/reading/sqlite-archive.ts";
@@ -147,6 +148,7 @@ export async function openTokens(
 export async function refuseGoneStore(database: string, { folder }: ConfiguredBackups): Promise<void> {
   const path = realDataFile(database);
   if (folder === undefined || fileSize(path) > 0) return;
+  refuseStillOpen(path);
   const late = sleep(backupFolderMsMax, undefined, { ref: false });
   const listed = await Promise.race([folder.list(), late]);
   const newest = listed?.backups[0];

@@ -80,7 +80,7 @@ test("an import whose service does not respond shows the share that is done, and
     terminal: { errCanRedraw: true, errColumns: 200 },
   });
   expect(code).toBe(130);
-  expect(err).toContain(`Waiting for ${service.url}\n`);
+  expect(err).toContain(`Waiting for ${service.url}, which`);
   expect(JSON.parse(written.out)).toMatchObject({
     created: 100,
     failure: "Interrupted after line 100. Run this again; it resumes.",

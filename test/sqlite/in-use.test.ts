@@ -65,7 +65,7 @@ test("a restore is refused while another process holds the lock of a file that d
     using _sleeps = instantSleeps();
     const { code, err } = await runInProcess(["restore", backup, "--database", folder.dataFile]);
     expect(code).toBe(1);
-    expect(err).toContain("is in use");
+    expect(err).toContain("but a process writes to it");
   }
   holder.run("ROLLBACK");
   expect((await runInProcess(["restore", backup, "--database", folder.dataFile])).code).toBe(0);

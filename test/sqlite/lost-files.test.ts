@@ -71,6 +71,10 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     const copy = join(folder.path, "rescued.db");
     rescue(service.child.pid ?? 0, folder.dataFile, copy);
     expect(service.child.exitCode).toBeNull();
+    for (const command of ["list", "doctor", "backup b.db", `restore ${copy} --replace`]) {
+      const { out, err } = await runInProcess([...command.split(" "), "--database", folder.dataFile]);
+      expect(out + err).toContain("Do not stop it");
+    }
     await sendSecondSignal(service, "SIGTERM");
     expect((await service.ended).code).toBe(128 + constants.signals.SIGTERM);
     expect(storedPlants(copy)).toHaveLength(1);

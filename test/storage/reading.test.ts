@@ -3,7 +3,7 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { int64Max } from "../../src/plants/int64.ts";
-import { beginningCursor, CursorProblem, nowCursor } from "../../src/plants/plant-archive.ts";
+import { beginningCursor, CursorProblem, nowCursor, StaleCursor } from "../../src/plants/plant-archive.ts";
 import type { Store } from "../../src/storage/store.ts";
 import { hourMs } from "../../src/text/duration.ts";
 import { stoppedWallClock } from "../support/clock.ts";
@@ -51,7 +51,7 @@ onEveryEngine((engine) => {
       for (const cursor of ["x", "", "1.2.3", "9".repeat(40), "1;DROP TABLE plants"]) {
         await expect(store.archive.page(pageRequest({ cursor }))).rejects.toThrow(CursorProblem);
         const following = store.archive.pageAfter({ ...pageRequest({}), after: cursor });
-        await expect(following).rejects.toThrow(CursorProblem);
+        await expect(following).rejects.toThrow(StaleCursor);
       }
     });
 

@@ -72,7 +72,7 @@ export class PostgresArchive implements PlantArchive {
 
   async pageAfter({ after, filter, limit, searchMsMax }: FollowRequest): Promise<FollowPage> {
     if (after === nowCursor) return await this.#pageFromNow();
-    const start = after === beginningCursor ? undefined : parseCursor(after);
+    const start = after === beginningCursor ? undefined : parseCursor(after, new StaleCursor());
     return await this.#pool.inSession(async (run, isCitus) => {
       refuseCitus(isCitus);
       if (start !== undefined) await refuseStale(run, start);
@@ -195,7 +195,10 @@ async function readMatches(
   const deadlineMs = performance.now() + searchMsMax;
   const matches = matcherOf(filter);
   const plants: StoredPlant[] = [];
-  let position = cursor === undefined || cursor === beginningCursor ? undefined : parseCursor(cursor);
+  let position =
+    cursor === undefined || cursor === beginningCursor
+      ? undefined
+      : parseCursor(cursor, invalidCursorProblem());
   const room = new PageRoom();
   let searched = 0;
   for (;;) {
@@ -260,8 +263,7 @@ async function refuseStale(run: RunStatement, { createdAtMs, id }: Position): Pr
   if (id === lastId) return;
   const sql = "SELECT 1 FROM plants WHERE id = $1 AND created_at_ms = $2";
   const [row] = await run({ text: sql }, [id, createdAtMs]);
-  if (row === undefined)
-    throw new StaleCursor("The cursor belongs to another store, or to this one before it was restored.");
+  if (row === undefined) throw new StaleCursor();
 }
 
 /** @throws CursorProblem Citus commits on the workers after the coordinator's transaction has ended, so no time is ever settled. */
@@ -346,10 +348,11 @@ function cursorOf({ createdAtMs, id }: Position): string {
   return `${createdAtMs}.${id}`;
 }
 
-function parseCursor(cursor: string): Position {
+/** Throws the problem if it is no cursor. */
+function parseCursor(cursor: string, problem: Error): Position {
   const match = /^(-?\d{1,15})\.(-?\d{1,19})$/.exec(cursor);
   const id = BigInt(match?.[2] ?? 0);
-  if (match === null || BigInt.asIntN(64, id) !== id) throw invalidCursorProblem();
+  if (match === null || BigInt.asIntN(64, id) !== id) throw problem;
   return { createdAtMs: Number(match[1]), id };
 }
 

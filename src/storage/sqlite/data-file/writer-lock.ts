@@ -22,6 +22,7 @@ const releaseWaitMsMax = 1000;
 export function lockForWriting(path: string): WriterLock {
   const lock = tryLockForWriting(path);
   if (lock !== undefined) return lock;
+  refuseStillOpen(path);
   throw new Problem(`${path} is in use: another plant-store process writes to it. Stop that one first.`);
 }
 
@@ -70,6 +71,17 @@ export function lockAgainstWriters(path: string): LockAgainstWriters {
 export function hasWriter(path: string): boolean {
   using lock = lockAgainstWriters(path);
   return lock.hasWriter;
+}
+
+/**
+ * Whoever stopped that process would lose what was stored since the last backup.
+ * @throws Problem the data file is not there, although a process writes to it.
+ */
+export function refuseStillOpen(path: string): void {
+  if (existsSync(path) || !hasWriter(path)) return;
+  throw new Problem(
+    `There is no data file at ${path}, but a process writes to it. Unless that one is just creating it, the file was deleted, and only that process still has it, with every acknowledged plant. Do not stop it: first copy the files from it, as docs/operating.md says under "The data file is gone".`,
+  );
 }
 
 /** Undefined if another process holds the lock for longer than that. */

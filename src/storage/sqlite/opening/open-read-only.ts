@@ -22,7 +22,7 @@ import { asDataFileProblem, LostWal } from "../data-file/data-file-problem.ts";
 import { fileSize } from "../data-file/durable-files.ts";
 import { readMarker, refuseMarked } from "../data-file/failure-marker.ts";
 import { openUnmoved } from "../data-file/inode.ts";
-import { hasWriter, lockAgainstWriters } from "../data-file/writer-lock.ts";
+import { hasWriter, lockAgainstWriters, refuseStillOpen } from "../data-file/writer-lock.ts";
 import { newFileProblem, readCheckedVersion, refuseUnmigrated, schemaNumber } from "../migrations/migrate.ts";
 import { inspectDataFile, refuseByTable } from "./data-file-table.ts";
 import { refuseShort } from "./newest-rows.ts";
@@ -42,6 +42,7 @@ export function openReadOnly(named: string, warnOfLostWal?: (problem: LostWal) =
     if (!(refusal instanceof LostWal) || warnOfLostWal === undefined) throw refusal;
     warnOfLostWal(refusal);
   }
+  refuseStillOpen(path);
   refuseMissingFile(path);
   return checked(path, () => connectReadOnly(path));
 }

@@ -206,9 +206,7 @@ export class SqliteArchive implements PlantArchive {
 
   #followedSeq(cursor: string): number {
     const seq = Number(followCursor.exec(cursor)?.[2]);
-    if (Number.isNaN(seq)) throw invalidCursorProblem();
-    if (this.#cursorAt(seq) !== cursor)
-      throw new StaleCursor("The cursor belongs to another store, or to this one before it was restored.");
+    if (Number.isNaN(seq) || this.#cursorAt(seq) !== cursor) throw new StaleCursor();
     return seq;
   }
 }
