@@ -13,11 +13,10 @@ import { hourMs } from "../text/duration.ts";
 import { formatJson } from "../text/json-text.ts";
 import { durationFrom } from "../text/parsers.ts";
 import { isoTime } from "../text/time.ts";
-import { capitalized } from "../text/words.ts";
 import { command, defaultingTo, flag, switchFlag } from "./command.ts";
 import { FollowedFile } from "./followed-file.ts";
 import { filterFlags, filterOf } from "./plant-filter.ts";
-import { showProgress } from "./progress.ts";
+import { resumes, showProgress } from "./progress.ts";
 import { attemptsFlag, describeServiceError, listenerUrl, patientClient, urlFlag } from "./remote-service.ts";
 
 const scope = "plants:read";
@@ -66,7 +65,7 @@ export const follow = command({
     const progress = () =>
       ({ what: `following ${baseUrl}`, share: undefined, outcome: formatPlural(followed, "plant") }) as const;
     using _line = showProgress(terminal, progress, {
-      next: capitalized(toGoOn(path)),
+      next: nextText(path),
       printsRows: file === undefined,
     });
     let startedAt: string | undefined;
@@ -109,21 +108,21 @@ function lineOf({ id, name, tag, createdAt, createdBy, cursor }: FollowedPlant):
   return `{"id":${BigInt(id)},${rest.slice(1)}\n`;
 }
 
-function toGoOn(path: string | undefined): string {
-  return path === undefined ? "name the last cursor by --after to go on." : "run this again; it resumes.";
+function nextText(path: string | undefined): string {
+  return path === undefined ? "To go on, name the last cursor by --after." : resumes;
 }
 
 /** What to do after a failure that nobody can retry. */
 function asProblem(error: unknown, path: string | undefined): unknown {
-  if (!(error instanceof ServiceRefused)) {
-    const sentence = describeServiceError(error, scope);
-    return sentence === undefined ? error : new Problem(`${sentence} ${capitalized(toGoOn(path))}`);
-  }
-  if (error.error !== staleCursor)
-    return new Problem(`${describeServiceError(error, scope)} Once that is fixed, ${toGoOn(path)}`);
+  if (error instanceof ServiceRefused && error.error === staleCursor)
+    return new Problem(
+      path === undefined
+        ? `${error.message} Compare what you have with the store, then begin with --after 0.`
+        : `The last line of ${path} is no plant of this store. The file is of another store, or of this one before it was restored, or that plant was removed. Compare it with an export, then follow into a new file.`,
+    );
+  const sentence = describeServiceError(error, scope);
+  if (sentence === undefined) return error;
   return new Problem(
-    path === undefined
-      ? `${error.message} Compare what you have with the store, then begin with --after 0.`
-      : `The last line of ${path} is no plant of this store: the file is of another store, of this one before it was restored, or that plant was removed. Compare it with an export, then follow into a new file.`,
+    `${sentence} ${error instanceof ServiceRefused ? "Fix that first. " : ""}${nextText(path)}`,
   );
 }

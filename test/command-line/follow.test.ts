@@ -75,7 +75,7 @@ test.each([
   writeFileSync(path, `${JSON.stringify({ id: 1, name: "a", createdAt: "", createdBy: "t", cursor })}\n`);
   const { code, err } = await follow("--output", path);
   expect(code).toBe(1);
-  expect(err).toContain("the file is of another store");
+  expect(err).toContain("The file is of another store");
   expect(err).toContain("follow into a new file");
 });
 
@@ -84,14 +84,14 @@ test.each([
     "a token without the scope",
     service.operatorUrl,
     "x".repeat(30),
-    "a token with the scope plants:read. Once that is fixed, name",
+    "a token with the scope plants:read. Fix that first. To go on",
   ],
   ["no token", service.operatorUrl, "", "--scope plants:read"],
   [
     "the public listener",
     service.url,
     operatorToken,
-    "--url, which must be that of the operator listener. Once",
+    "--url, which must be that of the operator listener. Fix that first.",
   ],
 ])("follow with %s says what it needs", async (_, url, token, says) => {
   const { code, err } = await runInProcess(["follow", "--url", url], {
@@ -115,6 +115,8 @@ test("follow prints what is stored while it runs, and ends with 130 after Ctrl-C
   running.child.kill("SIGINT");
   const { code, err } = await running.ended;
   expect(code).toBe(130);
-  expect(err).toMatch(/^Interrupted while following \S+, after [\d,]+ plants?\. Name the last cursor/);
+  expect(err).toMatch(
+    /^Interrupted while following \S+, after [\d,]+ plants?\. To go on, name the last cursor/,
+  );
   expect(ids).toContain(idsIn(running.out())[0] ?? 0);
 });
