@@ -143,12 +143,12 @@ export async function openTokens(
 
 /**
  * A store that has backups is not begun again where its data file is missing: mostly its disk is not mounted.
- * @throws Problem there are backups of it in the folder.
+ * @throws Problem there are backups of it in the folder, or a process still has it open.
  */
 export async function refuseGoneStore(database: string, { folder }: ConfiguredBackups): Promise<void> {
   const path = realDataFile(database);
-  if (folder === undefined || fileSize(path) > 0) return;
   refuseStillOpen(path);
+  if (folder === undefined || fileSize(path) > 0) return;
   const late = sleep(backupFolderMsMax, undefined, { ref: false });
   const listed = await Promise.race([folder.list(), late]);
   const newest = listed?.backups[0];

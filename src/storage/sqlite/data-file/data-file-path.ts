@@ -6,7 +6,6 @@ import { Problem } from "../../../system/problem.ts";
 import { asDataFileProblem, isDenied } from "./data-file-problem.ts";
 
 const linksMax = 40;
-const whereItMayBe = "Run this where the service runs, or name it with --database.";
 
 /** The target if the path is a symbolic link, even to a missing file: SQLite puts the WAL next to the target. */
 export function realDataFile(path: string): string {
@@ -29,14 +28,6 @@ export function realDataFile(path: string): string {
 export function firstTokenPath(path: string): string {
   const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
   return `${isLink ? realDataFile(path) : resolve(path)}.first-token`;
-}
-
-/**
- * @throws Problem it does not exist, is a folder, or this user may not read it. `advice` is for one that does not exist.
- */
-export function refuseMissingFile(path: string, advice = whereItMayBe): void {
-  refuseUnusablePath(path);
-  if (!existsSync(path)) throw new Problem(`There is no data file at ${path}. ${advice}`);
 }
 
 /**

@@ -5,7 +5,7 @@ import { accessSync, constants, existsSync } from "node:fs";
 import { codeOf } from "../../../system/errors.ts";
 import { Problem } from "../../../system/problem.ts";
 import { closeOnError, isLocked, readSchema } from "./connect.ts";
-import { realDataFile } from "./data-file-path.ts";
+import { realDataFile, refuseUnusablePath } from "./data-file-path.ts";
 import { asDataFileProblem, isDenied } from "./data-file-problem.ts";
 import { createEmpty } from "./durable-files.ts";
 
@@ -15,6 +15,7 @@ import { createEmpty } from "./durable-files.ts";
  */
 export type WriterLock = Disposable;
 
+const whereItMayBe = "Run this where the service runs, or name it with --database.";
 // A process that is just stopping, or a command that inspects the files, releases the lock within this.
 const releaseWaitMsMax = 1000;
 
@@ -82,6 +83,14 @@ export function refuseStillOpen(path: string): void {
   throw new Problem(
     `There is no data file at ${path}, but a process writes to it. Unless that one is just creating it, the file was deleted, and only that process still has it, with every acknowledged plant. Do not stop it: first copy the files from it, as docs/operating.md says under "The data file is gone".`,
   );
+}
+
+/** @throws Problem there is no data file, or this user may not read it. */
+export function refuseMissingFile(path: string, advice = whereItMayBe): void {
+  refuseUnusablePath(path);
+  if (existsSync(path)) return;
+  refuseStillOpen(path);
+  throw new Problem(`There is no data file at ${path}. ${advice}`);
 }
 
 /** Undefined if another process holds the lock for longer than that. */

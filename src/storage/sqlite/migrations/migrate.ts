@@ -52,8 +52,7 @@ export function readCheckedVersion(database: Database, path: string, migrations 
     throw new Problem(
       `${path} was written before plant-store 1.1.0: export its plants with the version that wrote it, and import them into a new file.`,
     );
-  const expected = schemaAt(version, migrations);
-  const names = [...schemaAt(newest, migrations).keys()];
+  const { expected, names } = modelSchema(version, migrations);
   refuseAltered(path, names, { expected, actual: schemaOf(database) });
   refuseTriggers(database, path, names);
   return version;
@@ -138,9 +137,11 @@ function schemaOf(database: Database): Schema {
   return new Map(rows.map(({ name, sql }) => [name, sql]));
 }
 
-/** The tables that the migrations up to this number create on an empty database. */
-function schemaAt(version: number, migrations: readonly Migration[]): Schema {
+/** The tables of a file of that version, and the names of all that the migrations create, in later versions too. */
+function modelSchema(version: number, migrations: readonly Migration[]) {
   using model = new Database(":memory:");
   for (const { sql } of migrations.filter(({ number }) => number <= version)) model.run(sql);
-  return schemaOf(model);
+  const expected = schemaOf(model);
+  for (const { sql } of migrations.filter(({ number }) => number > version)) model.run(sql);
+  return { expected, names: [...schemaOf(model).keys()] };
 }

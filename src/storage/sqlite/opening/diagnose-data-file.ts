@@ -3,7 +3,7 @@ import { asDataFileProblem } from "../data-file/data-file-problem.ts";
 import { fileSize } from "../data-file/durable-files.ts";
 import { readMarker, refuseMarked } from "../data-file/failure-marker.ts";
 import { refuseMountPoint } from "../data-file/mount-point.ts";
-import { hasWriter, refuseStillOpen } from "../data-file/writer-lock.ts";
+import { hasWriter } from "../data-file/writer-lock.ts";
 import { readNewestRows } from "./newest-rows.ts";
 import { openReadOnly } from "./open-read-only.ts";
 import { refuseGoneStore } from "./recovery.ts";
@@ -30,7 +30,6 @@ export function diagnoseDataFile(named: string): DataFileDiagnosis | undefined {
   refuseMountPoint(path);
   if (fileSize(path) === 0 && fileSize(`${path}-wal`) === 0) {
     refuseMarked(path, marker);
-    refuseStillOpen(path);
     refuseGoneStore(path);
     return undefined;
   }

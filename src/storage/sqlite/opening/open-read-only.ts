@@ -12,24 +12,19 @@ import {
   readSchema,
   sqliteCodeOf,
 } from "../data-file/connect.ts";
-import {
-  mayWrite,
-  realDataFile,
-  refuseMissingFile,
-  refuseUnusablePath,
-} from "../data-file/data-file-path.ts";
+import { mayWrite, realDataFile, refuseUnusablePath } from "../data-file/data-file-path.ts";
 import { asDataFileProblem, LostWal } from "../data-file/data-file-problem.ts";
 import { fileSize } from "../data-file/durable-files.ts";
 import { readMarker, refuseMarked } from "../data-file/failure-marker.ts";
 import { openUnmoved } from "../data-file/inode.ts";
-import { hasWriter, lockAgainstWriters, refuseStillOpen } from "../data-file/writer-lock.ts";
+import { hasWriter, lockAgainstWriters, refuseMissingFile } from "../data-file/writer-lock.ts";
 import { newFileProblem, readCheckedVersion, refuseUnmigrated, schemaNumber } from "../migrations/migrate.ts";
 import { inspectDataFile, refuseByTable } from "./data-file-table.ts";
 import { refuseShort } from "./newest-rows.ts";
 
 /**
- * Opens a data file, of an older version too, to read it. `warnOfLostWal` is called for one whose WAL was lost, which is then read without it; without this
- * function it is refused.
+ * Opens a data file, of an older version too, to read it. `warnOfLostWal` is called for one whose WAL was lost, which is then read
+ * without it. Without this function it is refused.
  * @throws Problem
  */
 export function openReadOnly(named: string, warnOfLostWal?: (problem: LostWal) => void): Database {
@@ -42,7 +37,6 @@ export function openReadOnly(named: string, warnOfLostWal?: (problem: LostWal) =
     if (!(refusal instanceof LostWal) || warnOfLostWal === undefined) throw refusal;
     warnOfLostWal(refusal);
   }
-  refuseStillOpen(path);
   refuseMissingFile(path);
   return checked(path, () => connectReadOnly(path));
 }
