@@ -5,8 +5,6 @@ import type { Token } from "./token.ts";
 import { bearerShape, digestOf, jwtShape } from "./token-secret.ts";
 import type { TokenUse } from "./tokens.ts";
 
-export type { Caller };
-
 /** A token from the configuration, not from the store. */
 export interface PresetToken extends Caller {
   readonly digest: string;

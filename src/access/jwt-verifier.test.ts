@@ -10,9 +10,8 @@ import {
   startGate,
 } from "../../test/support/simulated-provider.ts";
 import { RecentMap } from "../cache/recent-map.ts";
-import type { Caller } from "./gate.ts";
 import { callerOf, JwtVerifier } from "./jwt-verifier.ts";
-import type { Scope } from "./scopes.ts";
+import type { Caller, Scope } from "./scopes.ts";
 
 const one = await createKey("one");
 

@@ -1,5 +1,5 @@
-import type { Caller, Denied, Gate } from "../access/gate.ts";
-import { allows, type Scope } from "../access/scopes.ts";
+import type { Denied, Gate } from "../access/gate.ts";
+import { allows, type Caller, type Scope } from "../access/scopes.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
 import { canonicalAddress } from "../system/ip-address.ts";
 import type { Events } from "../telemetry/events.ts";

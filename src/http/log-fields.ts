@@ -1,4 +1,4 @@
-import type { Caller } from "../access/gate.ts";
+import type { Caller } from "../access/scopes.ts";
 import type { LogFields } from "../telemetry/log.ts";
 import { cutText } from "../text/cut-text.ts";
 import type { Head } from "./wire/head.ts";

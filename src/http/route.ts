@@ -1,5 +1,4 @@
-import type { Caller } from "../access/gate.ts";
-import type { Scope } from "../access/scopes.ts";
+import type { Caller, Scope } from "../access/scopes.ts";
 import type { Exchange, SecretPath } from "./exchange.ts";
 import { quoted, Refusal } from "./refusal.ts";
 import { type Reply, redirect, refuse } from "./reply.ts";

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { stoppedClock } from "../../test/support/clock.ts";
 import { fake } from "../../test/support/fake.ts";
 import type { AuditEntry, AuditTrail } from "../access/audit.ts";
-import type { Caller } from "../access/gate.ts";
+import type { Caller } from "../access/scopes.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { hourMs } from "../text/duration.ts";
 import { ActionRecorder } from "./action-recorder.ts";

@@ -1,6 +1,6 @@
 import type { AuditEntry, AuditTrail } from "../access/audit.ts";
-import type { Caller } from "../access/gate.ts";
 import { RateLimit } from "../access/rate-limit.ts";
+import type { Caller } from "../access/scopes.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { overRate } from "../http/refusal.ts";
 import { cutText } from "../text/cut-text.ts";

@@ -1,5 +1,5 @@
 import { basename, join } from "node:path";
-import type { Caller } from "../access/gate.ts";
+import type { Caller } from "../access/scopes.ts";
 import { catalogue } from "../http/error-catalogue.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { requestIdFields } from "../http/log-fields.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { caught } from "../../test/support/caught.ts";
 import { fake } from "../../test/support/fake.ts";
-import type { Caller } from "../access/gate.ts";
+import type { Caller } from "../access/scopes.ts";
 import { clientGone, type Exchange } from "../http/exchange.ts";
 import { CallerTurns } from "./caller-turns.ts";
 

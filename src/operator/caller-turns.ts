@@ -1,4 +1,4 @@
-import type { Caller } from "../access/gate.ts";
+import type { Caller } from "../access/scopes.ts";
 import { clientGone, type Exchange } from "../http/exchange.ts";
 import { Refusal } from "../http/refusal.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { stoppedClock } from "../../test/support/clock.ts";
 import { fake } from "../../test/support/fake.ts";
-import type { Caller } from "../access/gate.ts";
+import type { Caller } from "../access/scopes.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { denial } from "../http/refusal.ts";
 import { page } from "../http/reply.ts";

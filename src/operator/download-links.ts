@@ -1,5 +1,4 @@
-import type { Caller } from "../access/gate.ts";
-import type { Scope } from "../access/scopes.ts";
+import type { Caller, Scope } from "../access/scopes.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { Refusal } from "../http/refusal.ts";
 import { json, type Reply } from "../http/reply.ts";

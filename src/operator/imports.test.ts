@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { eventually } from "../../test/support/eventually.ts";
 import { fake } from "../../test/support/fake.ts";
-import type { Caller } from "../access/gate.ts";
 import { RateLimit } from "../access/rate-limit.ts";
+import type { Caller } from "../access/scopes.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { denial, Refusal } from "../http/refusal.ts";
 import type { Intake } from "../plants/intake.ts";

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Caller } from "../access/gate.ts";
 import type { RateLimit } from "../access/rate-limit.ts";
-import { allows } from "../access/scopes.ts";
+import { allows, type Caller } from "../access/scopes.ts";
 import { catalogue, type ErrorKind } from "../http/error-catalogue.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { requestIdFields } from "../http/log-fields.ts";

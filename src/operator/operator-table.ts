@@ -1,4 +1,4 @@
-import type { Caller } from "../access/gate.ts";
+import type { Caller } from "../access/scopes.ts";
 import { json } from "../http/reply.ts";
 import { ActionRecorder } from "./action-recorder.ts";
 import { type JsonOf, row } from "./api-route.ts";

@@ -1,6 +1,5 @@
-import type { Caller } from "../access/gate.ts";
 import type { ProviderKeys } from "../access/provider-keys.ts";
-import { scopes } from "../access/scopes.ts";
+import { type Caller, scopes } from "../access/scopes.ts";
 import { isoTime } from "../text/time.ts";
 import { latestExpiryMs } from "./tokens.ts";
 

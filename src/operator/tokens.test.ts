@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { fake } from "../../test/support/fake.ts";
 import { token } from "../../test/support/gate.ts";
-import type { Caller } from "../access/gate.ts";
+import type { Caller } from "../access/scopes.ts";
 import type { Token } from "../access/token.ts";
 import type { TokenUpkeep } from "../access/token-upkeep.ts";
 import type { TokenStore } from "../access/tokens.ts";

@@ -1,6 +1,5 @@
 import type { Origin } from "../access/audit.ts";
-import type { Caller } from "../access/gate.ts";
-import { isScope, type Scope, scopes, scopesDefault } from "../access/scopes.ts";
+import { type Caller, isScope, type Scope, scopes, scopesDefault } from "../access/scopes.ts";
 import { presentToken, type Token } from "../access/token.ts";
 import type { TokenUpkeep } from "../access/token-upkeep.ts";
 import {

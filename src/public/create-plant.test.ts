@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { fake } from "../../test/support/fake.ts";
-import type { Caller } from "../access/gate.ts";
+import type { Caller } from "../access/scopes.ts";
 import type { Exchange } from "../http/exchange.ts";
 import type { Intake } from "../plants/intake.ts";
 import { createPlantHandler } from "./create-plant.ts";

@@ -1,5 +1,5 @@
-import type { Caller } from "../access/gate.ts";
 import type { RateLimit } from "../access/rate-limit.ts";
+import type { Caller } from "../access/scopes.ts";
 import type { BodyHandler, Exchange } from "../http/exchange.ts";
 import { overRate, quoted, Refusal } from "../http/refusal.ts";
 import { type Reply, refuse } from "../http/reply.ts";
