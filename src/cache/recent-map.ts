@@ -39,7 +39,7 @@ export class RecentMap<Key, Value extends NonNullable<unknown>> {
     this.#old = new Map();
   }
 
-  /** Every entry, in no order. */
+  /** Every entry, in arbitrary order. */
   entries(): Iterable<readonly [Key, Value]> {
     return new Map([...this.#old, ...this.#young]);
   }
