@@ -215,7 +215,7 @@ test("every file is used", () => {
 });
 
 test("no test is skipped", () => {
-  const all = [...files, ...filesIn("test")].filter(({ path }) => path !== "tidy.test.ts");
   const skipping = /\b(?:test|describe)\.(?:only|skip|todo)\(/;
-  expect(all.filter(({ text }) => skipping.test(text)).map(({ path }) => path)).toEqual([]);
+  const skipped = [...files, ...filesIn("test")].filter(({ text }) => skipping.test(text));
+  expect(skipped.map(({ path }) => path)).toEqual([]);
 });

@@ -7,15 +7,12 @@ test("a count is rounded, with a comma before every three digits", () => {
 });
 
 test("a noun is in the plural unless there is one of it", () => {
-  expect(formatPlural(0, "plant")).toBe("0 plants");
-  expect(formatPlural(1, "plant")).toBe("1 plant");
-  expect(formatPlural(2000, "plant")).toBe("2,000 plants");
+  const plants = [0, 1, 2000].map((count) => formatPlural(count, "plant"));
+  expect(plants).toEqual(["0 plants", "1 plant", "2,000 plants"]);
   // A phrase has its own plural.
   expect(formatPlural(2, "row was refused", "rows were refused")).toBe("2 rows were refused");
 });
 
 test("a share is at most 1, and not known of nothing", () => {
-  expect(shareOf(1, 4)).toBe(0.25);
-  expect(shareOf(5, 4)).toBe(1);
-  expect(shareOf(0, 0)).toBeUndefined();
+  expect([shareOf(1, 4), shareOf(5, 4), shareOf(0, 0)]).toEqual([0.25, 1, undefined]);
 });

@@ -24,10 +24,17 @@ export function PlantTable({ list, selectedId, search }: PlantTableProps) {
   const isLoading = state === "loading";
   const hasMore = state !== "ended" && state !== "full";
   const end = useRef<HTMLParagraphElement>(null);
-  // Once the button is gone, the text beside it gets the focus.
+  const isPressed = useRef(false);
+  // Once the button that someone has pressed is gone, the text beside it gets the focus.
   useLayoutEffect(() => {
-    if (hasMore) return () => document.activeElement === document.body && end.current?.focus();
-  }, [hasMore]);
+    if (isLoading) return;
+    if (isPressed.current && !hasMore && document.activeElement === document.body) end.current?.focus();
+    isPressed.current = false;
+  }, [state]);
+  const showMore = (): void => {
+    isPressed.current = true;
+    void list.showMore();
+  };
   return (
     <div class="card">
       <Table class="plants-table" columns={["Name", "Tag", "Id", "Sender", "Created"]} aria-busy={isLoading}>
@@ -39,11 +46,7 @@ export function PlantTable({ list, selectedId, search }: PlantTableProps) {
         <p ref={end} tabIndex={-1} role="status" aria-busy={isLoading}>
           {describe(list)}
         </p>
-        {hasMore && (
-          <Button onClick={() => void list.showMore()}>
-            {state === "failed" ? "Try again" : "Show more"}
-          </Button>
-        )}
+        {hasMore && <Button onClick={showMore}>{state === "failed" ? "Try again" : "Show more"}</Button>}
       </div>
     </div>
   );
