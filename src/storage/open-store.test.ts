@@ -32,7 +32,7 @@ describe("a missing data file", () => {
   test("of which there is a backup is not created by a service, nor with a first token", async () => {
     const setting = await goneStore();
     const backup = join(setting.backupFolder, "plants-1970-01-01T00-00-00-000Z.db");
-    const refusal = `There is no data file at ${setting.database}, but ${backup} is a backup of one. Is its disk mounted? If it is gone: \`plant-store restore ${backup} --database ${setting.database}\`.`;
+    const refusal = `${setting.database} is missing or empty, but ${backup} is a backup of it. Is its disk mounted? If it is gone: \`plant-store restore ${backup} --replace --database ${setting.database}\`.`;
     const attempts = [() => start(setting), () => openTokens(setting, { mayCreate: true })];
     for (const attempt of attempts) {
       expect(String(await caught(attempt()))).toContain(refusal);

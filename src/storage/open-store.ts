@@ -155,7 +155,7 @@ export async function refuseGoneStore(database: string, { folder }: ConfiguredBa
   if (newest === undefined) return;
   const backup = join(folder.folderPath, newest.name);
   throw new Problem(
-    `There is no data file at ${path}, but ${backup} is a backup of one. Is its disk mounted? If it is gone: \`plant-store restore ${backup} --database ${path}\`. To begin an empty store, choose another name or another backup folder.`,
+    `${path} is missing or empty, but ${backup} is a backup of it. Is its disk mounted? If it is gone: \`plant-store restore ${backup} --replace --database ${path}\`. To begin an empty store, choose another name or another backup folder.`,
   );
 }
 

@@ -117,7 +117,7 @@ test("a data file that is gone fails if the backup folder has a backup of it", a
   const message = expect.stringContaining(`${backups}: 1 backup, the newest of `);
   expect(find("backup folder")).toMatchObject({ outcome: "ok", message });
   expect(code).toBe(1);
-  expect(find("data file")?.message).toContain("is a backup of one. Is its disk mounted?");
+  expect(find("data file")?.message).toContain("is a backup of it. Is its disk mounted?");
 });
 
 const makeForeign = (file: string) =>

@@ -97,7 +97,7 @@ test("a data file that is missing is not begun again where the set folder has a 
     expect([command, code, err]).toEqual([
       command,
       1,
-      expect.stringContaining(`${join(backups, name)} is a backup of one. Is its disk mounted?`),
+      expect.stringContaining(`${join(backups, name)} is a backup of it. Is its disk mounted?`),
     ]);
   }
   expect(readdirSync(folder.path)).toEqual(["backups"]);

@@ -146,7 +146,7 @@ describe("a store that was there", () => {
     open(file);
     expect(readFileSync(lastBackupFile(file), "utf8")).toBe("{}\n");
     const gone =
-      /There is no data file at .*\.last-backup\.json says that there was one\. Is its disk mounted\?/;
+      / is missing or empty, but .*\.last-backup\.json says that there was a store\. Is its disk mounted\?/;
     for (const harm of [() => rmSync(file), () => writeFileSync(file, "")]) {
       harm();
       expect(() => openForWriting(file)).toThrow(gone);

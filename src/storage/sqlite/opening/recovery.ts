@@ -85,7 +85,7 @@ export function refuseGoneStore(path: string): void {
   const record = lastBackupFile(path);
   if (!existsSync(record)) return;
   throw new Problem(
-    `There is no data file at ${path}, but ${record} says that there was one. Is its disk mounted? If it is gone, restore a backup: \`plant-store restore BACKUP --database ${path}\`. To begin an empty store, remove that record.`,
+    `${path} is missing or empty, but ${record} says that there was a store. Is its disk mounted? If it is gone, restore a backup: \`plant-store restore BACKUP --replace --database ${path}\`. To begin an empty store, remove that record.`,
   );
 }
 
