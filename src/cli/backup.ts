@@ -50,7 +50,8 @@ export const backup = command({
     );
 
     const done = "Backed up and checked";
-    reportCopy(terminal, { from, done, copied: made, unrecorded, json: json ? { removed } : undefined });
+    reportCopy(terminal, { from, done, copied: made, json: json ? { removed } : undefined });
+    if (unrecorded !== undefined) terminal.warn(`This backup could not be recorded: ${unrecorded}.`);
     if (!json) for (const path of removed) terminal.note(`Removed ${path}.\n`);
     if (larger !== undefined)
       terminal.warn(

@@ -11,14 +11,12 @@ interface CopyReport {
   /** What was done, such as `Backed up and checked`. */
   readonly done: string;
   readonly copied: BackupFile;
-  /** Why the record of the last backup is not up to date; undefined if it is. */
-  readonly unrecorded: string | undefined;
   /** What else --json prints; undefined without it. */
   readonly json: object | undefined;
 }
 
 /** Reports a copy of a data file, and warns of what is wrong with its source: the copy is the same. */
-export function reportCopy(terminal: Terminal, { from, done, copied, unrecorded, json }: CopyReport): void {
+export function reportCopy(terminal: Terminal, { from, done, copied, json }: CopyReport): void {
   const { path, bytes, plants, sha256, coveredPlants, digest, matchedPlants, changedBlocks } = copied;
   const presented = { path, bytes, plants, sha256, coveredPlants, digest, matchedPlants, changedBlocks };
   if (json !== undefined) terminal.printJson({ ...presented, ...json });
@@ -26,7 +24,6 @@ export function reportCopy(terminal: Terminal, { from, done, copied, unrecorded,
     terminal.note(
       `${done} ${formatPlural(plants, "plant")}: ${path}, ${formatBytes(bytes)}.\nSHA-256 ${sha256}\n${digestText(copied)}`,
     );
-  if (unrecorded !== undefined) terminal.warn(`This backup could not be recorded: ${unrecorded}.`);
   if (copied.problems.length > 0)
     terminal.warn(
       `${from} is not as plant-store stores plants, and so is the copy: ${copied.problems.join("; ")}.`,

@@ -28,10 +28,10 @@ export const restore = command({
     const restored = await withSteps(terminal, { object: from, next }, (onStep) =>
       restoreDataFile(from, to, { replace, warn: (sentence) => terminal.warn(sentence), onStep }),
     );
-    const { hasChecksum, before, unrecorded, plants, matchedPlants } = restored;
+    const { hasChecksum, before, plants, matchedPlants } = restored;
     const done = hasChecksum ? "Restored and checked" : "Restored";
     const more = json ? { checksummed: hasChecksum, before } : undefined;
-    reportCopy(terminal, { from, done, copied: restored, unrecorded, json: more });
+    reportCopy(terminal, { from, done, copied: restored, json: more });
     if (before !== null && !json) terminal.note(beforeText(before, to));
     if (!hasChecksum)
       terminal.warn(

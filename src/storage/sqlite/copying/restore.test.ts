@@ -10,7 +10,6 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
-  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -22,7 +21,7 @@ import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import type { OnStep } from "../../../plants/plant-backups.ts";
 import { Problem } from "../../../system/problem.ts";
 import { readMarker, whyFailureUnrecorded } from "../data-file/failure-marker.ts";
-import { lastBackupFile, readLastBackup } from "../data-file/last-backup.ts";
+import { lastBackupFile } from "../data-file/last-backup.ts";
 import { hasWriter } from "../data-file/writer-lock.ts";
 import { openForWriting } from "../opening/open-for-writing.ts";
 import { foldersOfOld } from "../opening/swap.ts";
@@ -66,21 +65,18 @@ test("no service can start on the data file during a restore, where there was no
   }
 });
 
-test("a restore in the place of a store keeps its files, and records the backup as the last one", async () => {
+test("a restore in the place of a store keeps its files, and claims no backup", async () => {
   const path = newCrashed();
   whyFailureUnrecorded(path, "overwritten");
+  writeFileSync(lastBackupFile(path), "{}\n");
   expect(await restore(backup, path)).toEqual([]);
   const [old = ""] = foldersOfOld(path);
   for (const end of ["", "-wal"])
     expect(readFileSync(join(old, basename(path) + end)).equals(readFileSync(crashed + end))).toBe(true);
   expect(existsSync(`${path}-wal`)).toBe(false);
   expect(readMarker(path)).toBeUndefined();
-  expect(readLastBackup(path)).toMatchObject({ atMs: Date.UTC(2026, 10, 15, 2), plants: 3 });
-  // Without a time in its name, that of the file.
-  const renamed = folder.newCopy(backup);
-  utimesSync(renamed, 1, 1);
-  await restore(renamed, path);
-  expect(readLastBackup(path)?.atMs).toBe(1000);
+  expect(existsSync(lastBackupFile(path))).toBe(false);
+  expect(existsSync(join(old, basename(lastBackupFile(path))))).toBe(true);
 });
 
 test("a plain restore is another store: its id is new, and it has had no backup of its own", async () => {

@@ -16,13 +16,12 @@ import { asDataFileProblem, LostWal } from "../data-file/data-file-problem.ts";
 import { fileSize, makeDirectory, removeDatabase, syncDirectory } from "../data-file/durable-files.ts";
 import { readMarker, removeMarker } from "../data-file/failure-marker.ts";
 import { isSameFile } from "../data-file/inode.ts";
-import { lastBackupFile, whyUnrecorded } from "../data-file/last-backup.ts";
+import { lastBackupFile } from "../data-file/last-backup.ts";
 import { refuseMountPoint } from "../data-file/mount-point.ts";
 import { lockAgainstWriters, lockForWriting } from "../data-file/writer-lock.ts";
 import { inspectDataFile, ownerOfWal, refuseByTable } from "../opening/data-file-table.ts";
 import { folderForOld, moveWalInto, replaceBy, replacementFile } from "../opening/swap.ts";
 import type { BackupFile } from "./backup.ts";
-import { parseBackupName } from "./backup-names.ts";
 import { checksumFile, expectedChecksum } from "./checksum.ts";
 import { type CheckedCopy, copyDataFile, giveName, removeIfPossible } from "./copy.ts";
 import { CopyThread } from "./copy-calls.ts";
@@ -33,8 +32,6 @@ export interface Restored extends BackupFile {
   readonly hasChecksum: boolean;
   /** Where the files are that were there before; null if there were none. */
   readonly before: string | null;
-  /** Why the backup could not be recorded as the last one; undefined if it was, or need not be. The store is restored. */
-  readonly unrecorded: string | undefined;
 }
 
 export interface RestoreOptions {
@@ -78,7 +75,7 @@ export async function restoreDataFile(
   const copied = await makeCopy(thread, from, path, isComplete);
   const before = hasOld ? putInPlace(path) : putNew(path);
   for (const folder of folders) syncDirectory(folder);
-  return { path, ...checked, ...copied, before, unrecorded: recordRestored(from, path, hasOld, copied) };
+  return { path, ...checked, ...copied, before };
 }
 
 /** What is at the path. An empty WAL holds nothing: commands that only read a closed data file leave one. */
@@ -130,26 +127,11 @@ function putInPlace(path: string): string {
   const owner = inspectDataFile(path).verdict === "foreign WAL" ? ownerOfWal(path) : undefined;
   if (owner !== undefined) moveWalInto(owner, path);
   replaceBy(replacementFile(path), path, folder);
-  // Its token is that of the old store.
-  const firstToken = firstTokenPath(path);
-  if (existsSync(firstToken)) renameSync(firstToken, join(folder, basename(firstToken)));
+  // The first token and the last backup are those of the old store.
+  for (const ofOld of [firstTokenPath(path), lastBackupFile(path)])
+    if (existsSync(ofOld)) renameSync(ofOld, join(folder, basename(ofOld)));
   removeMarker(path);
   return folder;
-}
-
-/** Where the store continues, this backup is the last of those that it has. */
-function recordRestored(
-  from: string,
-  path: string,
-  hadOld: boolean,
-  copied: CheckedCopy,
-): string | undefined {
-  // A plain restore may be a drill: such a store has had no backup of its own.
-  if (!hadOld) return undefined;
-  const atMs =
-    parseBackupName(basename(from))?.atMs ??
-    Math.floor(statSync(from, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
-  return whyUnrecorded(path, { atMs, ...copied });
 }
 
 /**
