@@ -14,19 +14,19 @@ function start(level: Level = "debug") {
 }
 
 test.each([
-  ["refused", "more requests were refused than are logged"],
-  ["failed", "more requests failed than are logged"],
-  ["internalError", "more requests failed than are logged"],
+  ["refused", "info", "more requests were refused than are logged"],
+  ["failed", "warn", "more requests failed than are logged"],
+  ["internalError", "error", "there were more internal errors than are logged"],
 ] as const)(
   "a flood of %s is logged in 20 lines per second, after the number of those that were not",
-  (event, message) => {
+  (event, level, message) => {
     const { lines, clock, events } = start();
     const fields = () => ({ "error.type": "40002" });
     for (; clock.nowMs < 1000; clock.nowMs += 10) events[event](fields, new Error("refused"));
     expect(lines).toHaveLength(20);
     for (let count = 0; count < 100; count++) events[event](fields, new Error("refused"));
     expect(lines).toHaveLength(41);
-    expect(lines[20]).toMatchObject({ message, "plant_store.unlogged": 80 });
+    expect(lines[20]).toMatchObject({ level, message, "plant_store.unlogged": 80 });
     expect(lines[21]).toMatchObject(fields());
   },
 );

@@ -172,7 +172,14 @@ export function createEvents(log: Log, metrics: Metrics, now: () => number) {
     linesPerSecondMax,
     "more requests were refused than are logged",
   );
-  const logFailure = limitLines(log.error, now, linesPerSecondMax, "more requests failed than are logged");
+  // Only a warning: under load these lines would bury the errors, which say why.
+  const logFailure = limitLines(log.warn, now, linesPerSecondMax, "more requests failed than are logged");
+  const logInternalError = limitLines(
+    log.error,
+    now,
+    linesPerSecondMax,
+    "there were more internal errors than are logged",
+  );
   const logLimitReached = limitLines(
     log.warn,
     now,
@@ -181,7 +188,7 @@ export function createEvents(log: Log, metrics: Metrics, now: () => number) {
   );
 
   const internalError = (fields: () => LogFields, error: unknown): void =>
-    logFailure("internal error", () => ({ ...fields(), ...exceptionFields(error) }));
+    logInternalError("internal error", () => ({ ...fields(), ...exceptionFields(error) }));
 
   // Why the database was unavailable at the last attempt.
   let unavailableReason = "";
