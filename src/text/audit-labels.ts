@@ -14,7 +14,5 @@ export const auditLabels = {
   "import.failed": "Failed to import a file",
   "backup.created": "Started a backup",
   "backup.failed": "Failed to make a backup",
-  // Only the console of 1.2.1 verified backups.
-  "backup.verified": "Started to verify a backup",
   "backup.downloaded": "Downloaded a backup",
 } as const;

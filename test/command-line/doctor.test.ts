@@ -126,11 +126,9 @@ const replaceLock = (file: string) => {
   rmSync(`${file}.lock`);
   mkdirSync(`${file}.lock`);
 };
-const leaveCopyOf121 = (file: string) => writeFileSync(markerFile(file), '{"reason":"rebuilt"}');
 test.each([
   ["it is not plant-store's", "list", makeForeign],
   ["its lock file cannot be opened", "token create --name b", replaceLock],
-  ["1.2.1 had not replaced it by its copy", "list", leaveCopyOf121],
   ["it is gone", "serve", (file: string) => rmSync(file)],
   ["it was overwritten", "list", (file: string) => void whyFailureUnrecorded(file, "overwritten")],
 ])("a data file alone fails if %s, with the sentence of %s", async (_, line, damage) => {

@@ -67,6 +67,21 @@ const denied = (
 });
 
 describe.skipIf(lacks("root", !canRun))("a user without a passwd entry and without HOME", () => {
+  test("is told which old backup it may not remove", async () => {
+    using folder = userFolder();
+    const file = await createToken(folder.path);
+    const to = folder.newPath();
+    mkdirSync(to);
+    // Sticky: a user may add files, and remove only their own.
+    chmodSync(to, 0o1777);
+    expect((await runInProcess(["backup", to, "--database", file])).code).toBe(0);
+    for (const name of readdirSync(to)) chmodSync(join(to, name), 0o644);
+    const [old = ""] = readdirSync(to);
+    const { code, err } = runAsUser(["backup", to, "--keep", "1", "--database", file]);
+    expect(code).toBe(1);
+    expect(err).toContain(` is complete, but the old ${join(to, old)} cannot be removed: `);
+  });
+
   test("leaves no -shm and -wal file after reading a data file that it may not write to", async () => {
     using folder = userFolder();
     const file = await createToken(folder.path);

@@ -99,15 +99,6 @@ describe("backup DIR", () => {
     },
   );
 
-  test("names the file of an old backup that cannot be removed", async () => {
-    const to = folder.newFolder();
-    const record = join(to, `${oldBackup(to, "2026-11-01")}.digest.json`);
-    mkdirSync(record);
-    const { code, err } = await backUp(to, "--keep", "1");
-    expect(code).toBe(1);
-    expect(err).toContain(` is complete, but the old ${record} cannot be removed: it is a directory.\n`);
-  });
-
   test("--keep does not remove the new backup if the clock was set back", async () => {
     const to = folder.newFolder();
     const removed = [oldBackup(to, "2997-01-01"), oldBackup(to, "2998-01-01")];

@@ -106,8 +106,6 @@ describe("--keep", () => {
     const made: string[] = [];
     for (const atMs of [1000, 2000, 3000]) made.push((await backups.backUp(atMs)).made.path);
     const [first = "", second = "", third = ""] = made;
-    // 1.2.1 wrote this beside each.
-    writeFileSync(`${first}.digest.json`, "{}");
     const own = join(backups.folderPath, "plants-1969-01-01T00-00-00-000Z.db");
     writeFileSync(own, "without a checksum, it is the operator's own");
     const [subfolder, link] = [1, 2].map((day) => `plants-1969-02-0${day}T00-00-00-000Z.db`) as [

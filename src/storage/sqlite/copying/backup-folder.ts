@@ -137,8 +137,6 @@ export class BackupFolder implements DatedBackups {
         // The backup goes first: a checksum that is left alone is small, but a backup without one would never be removed.
         rmSync(backup);
         rmSync(checksumFile(backup));
-        // 1.2.1 wrote one beside each.
-        rmSync(`${backup}.digest.json`, { force: true });
       } catch (error) {
         throw new Problem(
           `The backup ${made} is complete, but the old ${pathOf(error) ?? backup} cannot be removed: ${describeFileError(error)}.`,

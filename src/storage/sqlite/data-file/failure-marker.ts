@@ -31,18 +31,16 @@ export function whyFailureUnrecorded(path: string, reason: Failure): string | un
   });
 }
 
-/** What the last process recorded. 1.2.1 may have left a replacement that it did not finish. */
-export type Marker = Failure | "unfinished";
-
-/** @throws Problem the marker cannot be read, such as one that another user wrote. */
-export function readMarker(path: string): Marker | undefined {
+/**
+ * What the last process recorded.
+ * @throws Problem the marker cannot be read, such as one that another user wrote.
+ */
+export function readMarker(path: string): Failure | undefined {
   const marker = readJsonFile(markerFile(path));
-  const reason = marker?.["reason"];
-  // 1.2.1 had other words.
-  if (reason === "overwritten" || reason === "replaced") return "overwritten";
-  if (reason === "rebuilt") return "unfinished";
+  if (marker === undefined) return undefined;
   // It may have been truncated by the failed sync that it records; the other one is written by a disk that works.
-  return marker === undefined ? undefined : "sync-failed";
+  const { reason = "sync-failed" } = marker;
+  return reason === "sync-failed" ? "sync-failed" : "overwritten";
 }
 
 export function removeMarker(path: string): void {
@@ -50,13 +48,9 @@ export function removeMarker(path: string): void {
 }
 
 /** @throws Problem nothing but a restore may use the data file. */
-export function refuseMarked(path: string, marker: Marker | undefined): void {
+export function refuseMarked(path: string, marker: Failure | undefined): void {
   if (marker === "overwritten")
     throw new Problem(
       `${path} lost its WAL, or was replaced or overwritten while the service ran: run \`plant-store restore FILE --replace\` with a copy made from the running process, or with a backup; or, to use the file that is there now, with ${path} itself.`,
-    );
-  if (marker === "unfinished")
-    throw new Problem(
-      `plant-store 1.2.1 was interrupted while it replaced ${path} by ${path}.rebuilt: run \`plant-store restore FILE --replace\` with that file, or with a backup.`,
     );
 }
