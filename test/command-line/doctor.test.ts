@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { judgeFsync } from "../../src/cli/doctor.ts";
-import { markerFile, whyFailureUnrecorded } from "../../src/storage/sqlite/data-file/failure-marker.ts";
+import { whyFailureUnrecorded } from "../../src/storage/sqlite/data-file/failure-marker.ts";
 import { dayMs } from "../../src/text/duration.ts";
 import { stoppedWallClock } from "../support/clock.ts";
 import { unshareArguments } from "../support/command.ts";

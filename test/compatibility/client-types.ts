@@ -1,7 +1,7 @@
-// A program that was written for the client of 1.2.1 still compiles: `npm run check` says so. Each line fails if what it names is
+// A program that was written for the client of 2.0.0 still compiles: `npm run check` says so. Each line fails if what it names is
 // gone, takes less than it took, or gives something else.
 import * as present from "../../src/client/plant-store-client.ts";
-import type * as recorded from "../fixtures/1.2.1/client/plant-store-client.d.ts";
+import type * as recorded from "../fixtures/2.0.0/client/plant-store-client.d.ts";
 
 /** The public members of a class: two classes with private fields are never the same type. */
 type Members<Class> = Pick<Class, keyof Class>;

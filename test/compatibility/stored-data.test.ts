@@ -1,7 +1,7 @@
-// This version opens what the last one before 2.0.0 wrote: 51f90761 made the files in test/fixtures/1.2.1. Never change them.
+// This version opens what 2.0.0 wrote: record.ts made the files in test/fixtures/2.0.0. Never change them.
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { copyFileSync, existsSync, readFileSync } from "node:fs";
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   migrate as migratePostgres,
@@ -9,6 +9,7 @@ import {
 } from "../../src/storage/postgres/migrations/migrate.ts";
 import { Server } from "../../src/storage/postgres/server.ts";
 import { allMigrations, migrate as migrateFile } from "../../src/storage/sqlite/migrations/migrate.ts";
+import recorded from "../fixtures/2.0.0/tokens.json" with { type: "json" };
 import { operatorGet } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
 import { usePostgres } from "../support/postgres.ts";
@@ -17,29 +18,15 @@ import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
 import { startOpenService } from "../support/test-service.ts";
 import { bearer } from "../support/tokens.ts";
+import { extremes, onlyInWal } from "./recorded-plants.ts";
 
-const fixtures = join(import.meta.dir, "../fixtures/1.2.1");
-const extremes = [
-  { id: -9223372036854775808n, name: "Fern", tag: "indoor" },
-  { id: 0n, name: "Größe 🌱\n", tag: "日本" },
-  { id: 9007199254740993n, name: "", tag: "" },
-  { id: 9223372036854775807n, name: "Moss", tag: null },
-];
-const onlyInWal = { id: 2n, name: "Only in the WAL", tag: null };
-const ofDataFile = {
-  valid: "pst_JygLtPEZUjtjmVfLlHoolNYvWBp2EAURNKHmQLMfuc42pzcTT",
-  revoked: "pst_sjSP1hRwdRIkh9xAXUL39a4wWgjCTSFYBDE1bvxUdgJ4QKzCr",
-};
-const ofPostgres = {
-  valid: "pst_rpr1RTr6Vz5XjjRSJgKBF30ABidbBxlquU35Sk0TQEQ4aZVaA",
-  revoked: "pst_OMHLOqyC6jCTRivjavICl9qwPwWpKWBgIjtcGb8FCLR0ksgBf",
-};
+const fixtures = join(import.meta.dir, "../fixtures/2.0.0");
 const later = { number: 1000, sql: "ALTER TABLE plants ADD COLUMN colour TEXT" };
 
 const dataFiles = [
   { what: "closed", name: "closed.db", endings: [""], plants: 1034, also: [] },
-  { what: "in use, with its WAL", name: "in-use.db", endings: ["", "-wal"], plants: 1036, also: [onlyInWal] },
-  { what: "backup", name: "backup.db", endings: ["", ".sha256", ".digest.json"], plants: 1034, also: [] },
+  { what: "in use, with its WAL", name: "in-use.db", endings: ["", "-wal"], plants: 1035, also: [onlyInWal] },
+  { what: "backup", name: "backup.db", endings: ["", ".sha256"], plants: 1034, also: [] },
 ];
 
 /** Copies a fixture, with the files that belong to it, into a folder. */
@@ -52,7 +39,7 @@ function copyInto(folder: string, { name, endings }: Pick<(typeof dataFiles)[num
 /** Starts the service on a store, and checks that it has these plants and tokens, and takes a new plant. */
 async function expectServed(
   database: string,
-  { plants, tokens }: { readonly plants: typeof extremes; readonly tokens: typeof ofDataFile },
+  { plants, tokens }: { readonly plants: typeof extremes; readonly tokens: typeof recorded.dataFile },
 ) {
   await using service = await startOpenService(database);
   for (const { id, name, tag } of plants) {
@@ -75,13 +62,13 @@ function expectExtremesIn(rows: readonly PlantRow[]) {
   expect(rows.filter(({ id }) => ids.includes(id))).toMatchObject(extremes);
 }
 
-test.each(dataFiles)("a start opens a data file of 1.2.1: $what", async (fixture) => {
+test.each(dataFiles)("a start opens a data file of 2.0.0: $what", async (fixture) => {
   using folder = temporaryFolder();
   const file = copyInto(folder.path, fixture);
-  await expectServed(file, { plants: [...extremes, ...fixture.also], tokens: ofDataFile });
+  await expectServed(file, { plants: [...extremes, ...fixture.also], tokens: recorded.dataFile });
 });
 
-test.each(dataFiles)("verify and restore take a data file of 1.2.1: $what", async (fixture) => {
+test.each(dataFiles)("verify and restore take a data file of 2.0.0: $what", async (fixture) => {
   using folder = temporaryFolder();
   const file = copyInto(folder.path, fixture);
   const verified = await runInProcess(["verify", "--database", file, "--json"]);
@@ -89,7 +76,7 @@ test.each(dataFiles)("verify and restore take a data file of 1.2.1: $what", asyn
     sound: true,
     plants: fixture.plants,
     matchedPlants: 1024,
-    digest: "2b40e356c71a76864567d9a29b3a8ed710831ac25ac23ea7e169927201b7371a",
+    digest: "3bf93bc18473dece91e3dfe800c59f5aa4a2905344ea735841ae4f54b9d5e8d0",
   });
   const restored = join(folder.path, "restored.db");
   expect(await runInProcess(["restore", file, "--database", restored])).toMatchObject({ code: 0 });
@@ -97,43 +84,32 @@ test.each(dataFiles)("verify and restore take a data file of 1.2.1: $what", asyn
   expectExtremesIn(storedPlants(restored));
 });
 
-test("verify compares a data file of 1.2.1 with the record of its last backup", async () => {
+test("verify compares a data file of 2.0.0 with the record of its last backup", async () => {
   using folder = temporaryFolder();
   const file = copyInto(folder.path, { name: "closed.db", endings: ["", ".last-backup.json"] });
   const { out } = await runInProcess(["verify", "--database", file, "--json"]);
-  expect(JSON.parse(out)).toMatchObject({ sound: true, lastBackupAt: "2026-11-19T02:35:15.113Z" });
+  expect(JSON.parse(out)).toMatchObject({ sound: true, lastBackupAt: "2026-11-19T12:56:37.828Z" });
 });
 
-test("a start copies a data file of 1.2.1 whose fsync failed into a new file", async () => {
+test("a start copies a data file of 2.0.0 whose fsync failed into a new file", async () => {
   using folder = temporaryFolder();
   const file = copyInto(folder.path, { name: "in-use.db", endings: ["", "-wal"] });
-  copyFileSync(join(fixtures, "sync-failed.json"), `${file}.failure.json`);
-  await expectServed(file, { plants: [...extremes, onlyInWal], tokens: ofDataFile });
+  writeFileSync(`${file}.failure.json`, '{"reason":"sync-failed"}\n');
+  await expectServed(file, { plants: [...extremes, onlyInWal], tokens: recorded.dataFile });
   expect(existsSync(`${file}.failure.json`)).toBe(false);
 });
 
-test.each([
-  ["was replaced while it was open", "replaced.json", "overwritten while the service ran"],
-  ["1.2.1 was replacing when it was interrupted", "rebuilt.json", "1.2.1 was interrupted while it replaced"],
-])(
-  "a start refuses a data file of 1.2.1 that %s, and restore --replace takes its place",
-  async (_, marker, says) => {
-    using folder = temporaryFolder();
-    const file = copyInto(folder.path, { name: "in-use.db", endings: ["", "-wal"] });
-    // What 1.2.1 was putting in its place.
-    copyFileSync(join(fixtures, "backup.db"), `${file}.rebuilt`);
-    copyFileSync(join(fixtures, marker), `${file}.failure.json`);
-    await expect(startOpenService(file)).rejects.toThrow(says);
-    const refused = await runInProcess(["list", "--database", file]);
-    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining(says) });
-    const restore = ["restore", `${file}.rebuilt`, "--replace", "--database", file];
-    expect(await runInProcess(restore)).toMatchObject({ code: 0 });
-    await expectServed(file, { plants: extremes, tokens: ofDataFile });
-    expect(storedPlants(file)).toHaveLength(1035);
-  },
-);
+test("a start refuses a data file that was overwritten under 2.0.0, and restore --replace takes its place", async () => {
+  using folder = temporaryFolder();
+  const file = copyInto(folder.path, { name: "in-use.db", endings: ["", "-wal"] });
+  writeFileSync(`${file}.failure.json`, '{"reason":"overwritten"}\n');
+  await expect(startOpenService(file)).rejects.toThrow("overwritten while the service ran");
+  const restore = ["restore", join(fixtures, "backup.db"), "--replace", "--database", file];
+  expect(await runInProcess(restore)).toMatchObject({ code: 0 });
+  await expectServed(file, { plants: extremes, tokens: recorded.dataFile });
+});
 
-test("a data file of 1.2.1 keeps its plants through a later migration", () => {
+test("a data file of 2.0.0 keeps its plants through a later migration", () => {
   using folder = temporaryFolder();
   const file = copyInto(folder.path, { name: "closed.db", endings: [""] });
   {
@@ -143,11 +119,11 @@ test("a data file of 1.2.1 keeps its plants through a later migration", () => {
   expectExtremesIn(storedPlants(file));
 });
 
-test("a start opens a PostgreSQL database of 1.2.1, which keeps its plants through a later migration", async () => {
+test("a start opens a PostgreSQL database of 2.0.0, which keeps its plants through a later migration", async () => {
   await using server = await usePostgres();
   const database = await server.newDatabase();
   await server.run(readFileSync(join(fixtures, "postgres.sql"), "utf8"), database);
-  await expectServed(database, { plants: extremes, tokens: ofPostgres });
+  await expectServed(database, { plants: extremes, tokens: recorded.postgres });
   const options = { databasePassword: undefined, allowUnsafeDatabase: false };
   const connection = await new Server(database, options).open();
   await migratePostgres(connection, "upgrade", [...postgresMigrations, { ...later, columns: {} }]);

@@ -323,6 +323,15 @@ describe("the tables", () => {
     expect(err).toContain(says);
   });
 
+  test("of 1.2.1, which are the same under an older number, are taken over", async () => {
+    const old = await newTables();
+    await server.run("UPDATE plant_store_schema SET version = 6", old);
+    expect(await run(old, "list")).toMatchObject({ code: 1 });
+    await using store = await openStoreAt(old);
+    expect(kindsOf(await store.plants.create(testPlants([1]), 1))).toEqual(["created"]);
+    expect(await version(old)).toBe(7);
+  });
+
   test("may have a column of the operator's own", async () => {
     const own = await newTables();
     await server.run("ALTER TABLE plants ADD COLUMN colour TEXT", own);
