@@ -35,7 +35,7 @@ export const restore = command({
     if (before !== null && !json) terminal.note(beforeText(before, to));
     if (!hasChecksum)
       terminal.warn(
-        `${checksumFile(from)} is missing, so the content of ${from} was checked only by its digests: ${formatCount(matchedPlants)} of ${formatPlural(plants, "plant")} match one. To check all of it, put that file beside the backup and restore again.`,
+        `There is no ${checksumFile(from)}, so the content of ${from} was checked only by its digests: ${formatCount(matchedPlants)} of ${formatPlural(plants, "plant")} match one. If \`plant-store backup\` wrote that file, put it there and restore again: that checks all of it.`,
       );
     return true;
   },
