@@ -62,14 +62,16 @@ export const copy = command({
       return target.engine === "postgres" && hadPlants;
     });
 
-    const isIdentical = counts.problems.length === 0 && counts.failed === 0;
+    const isIdentical = counts.differing + counts.failed === 0;
     const print = isIdentical ? terminal.note : terminal.err;
     const outcome = isIdentical
       ? "all identical."
       : `not all identical. If plants arrived meanwhile, stop the service first. ${next}`;
     const sum = `${summary(counts)}, ${outcome}`;
+    const unlisted = counts.differing - counts.problems.length;
+    const more = unlisted > 0 ? [`and ${formatCount(unlisted)} more`] : [];
     if (json) terminal.printJson(counts);
-    else print(`${[sum, ...counts.problems].join("\n")}\n`);
+    else print(`${[sum, ...counts.problems, ...more].join("\n")}\n`);
     if (mayHaveFollowers && counts.created > 0)
       terminal.note("Followers of the target that are past the times of these plants do not get them.\n");
     return isIdentical;

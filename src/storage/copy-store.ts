@@ -17,8 +17,10 @@ export interface CopyCounts {
   /** The target refuses them; each was reported. */
   failed: number;
   compared: number;
+  /** Of those compared, how many differ in the target. */
+  differing: number;
   tokens: number;
-  /** What differs in the target; the first few. */
+  /** In what they differ; the first few. */
   readonly problems: string[];
 }
 
@@ -33,7 +35,16 @@ interface CopyOptions {
 }
 
 export function newCopyCounts(): CopyCounts {
-  return { created: 0, replayed: 0, conflicts: 0, failed: 0, compared: 0, tokens: 0, problems: [] };
+  return {
+    created: 0,
+    replayed: 0,
+    conflicts: 0,
+    failed: 0,
+    compared: 0,
+    differing: 0,
+    tokens: 0,
+    problems: [],
+  };
 }
 
 /** A copy that runs. */
@@ -153,8 +164,9 @@ async function compareStores(
       if (failedIds.has(plant.id)) continue;
       counts.compared++;
       const difference = whyDifferent(plant, copies.get(plant.id));
-      if (difference !== undefined && counts.problems.length < problemsMax)
-        counts.problems.push(`id ${plant.id} ${difference}`);
+      if (difference === undefined) continue;
+      counts.differing++;
+      if (counts.problems.length < problemsMax) counts.problems.push(`id ${plant.id} ${difference}`);
     }
     await nextTurn();
   }

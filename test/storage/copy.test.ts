@@ -75,20 +75,25 @@ test("a copy that is run again stores only what is new", async () => {
 test("a plant that differs in the other store fails the copy, and is reported only as JSON with --json", async () => {
   const file = folder.newPath();
   const url = await server.newDatabase();
-  await storePlants(file, [6n, 7n]);
-  await storePlants(url, [7n], () => "another", 2);
+  const differing = Array.from({ length: 21 }, (_, index) => 7n + BigInt(index));
+  await storePlants(file, [6n, ...differing]);
+  await storePlants(url, differing, () => "another", 2);
   const problem = "id 7 differs in the target: name, created_at";
 
   const text = await copy(file, url);
   expect(text.code).toBe(1);
-  const sum = "1 plant copied, 0 already stored, 1 stored with other content, 0 tokens copied; 2 compared";
-  expect(text.err).toMatch(new RegExp(`^${sum}, not .* stop the service first.*\\n${problem}\\n`));
+  const sum = "1 plant copied, 0 already stored, 21 stored with other content, 0 tokens copied; 22 compared";
+  expect(text.err).toMatch(
+    new RegExp(`^${sum}, not .* stop the service first.*\\n${problem}\\n[^]*\\nand 1 more\\n`),
+  );
   expect(text.out).toBe("");
 
   const json = await copy(file, url, "--json");
   expect(json.code).toBe(1);
-  const counts = { created: 0, replayed: 1, conflicts: 1, failed: 0, compared: 2 };
-  expect(JSON.parse(json.out)).toMatchObject({ ...counts, problems: [problem] });
+  const counts = { created: 0, replayed: 1, conflicts: 21, failed: 0, compared: 22, differing: 21 };
+  expect(JSON.parse(json.out)).toMatchObject(counts);
+  expect(JSON.parse(json.out).problems).toHaveLength(20);
+  expect(JSON.parse(json.out).problems[0]).toBe(problem);
   expect(json.err).toBe("");
 });
 
