@@ -43,6 +43,6 @@ function listOfBenches(): string {
     "",
     "--rounds N  how many; more of them narrow the interval of the results",
     "--quick     one short round, to check that it works",
-    "--write     puts the results into docs/results/benchmarks.md; those of scale into docs/scaling.md",
+    "--write     puts the results into docs/results/benchmarks.md",
   ].join("\n");
 }

@@ -85,7 +85,7 @@ export const scale: Bench = {
       await killOne(postgres, database, nodes, quick ? 1000 : 20_000),
     ].join("\n");
     console.log(text);
-    if (write) writeSection("scaling.md", "scale", text);
+    if (write) writeSection("results/benchmarks.md", "scale", text);
   },
 };
 
