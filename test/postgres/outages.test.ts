@@ -411,6 +411,7 @@ test("a database that cannot be used is refused at the start, in one sentence", 
   await grantAllButUpdateOfTokens(role);
   const refused: [url: string, says: string][] = [
     [`${database}_latin`, "has the encoding LATIN1"],
+    [`${database}_none`, "; create it, or check its name"],
     [urlOf(role, await server.newDatabase()), "permission denied for schema public"],
     [urlOf(role), `role ${role} lacks UPDATE on the table tokens`],
     [`${database}?sslmode=require`, "does not support SSL connections; turn on ssl there, or"],

@@ -35,7 +35,9 @@ const networkFault =
 
 // pg has no code for a connection that closes during a statement.
 const closed = /^Connection terminated|timeout expired|not queryable|after calling end|establishing an SSL/;
-// pg has no code for a server without TLS.
+export const wrongPassword = "28P01";
+// pg has no code for a missing password, nor for a server without TLS.
+const missingPassword = /^SASL: .*client password must be/;
 const noTls = "The server does not support SSL connections";
 const certificateFault = /^(?:UNABLE_TO_\w+|CERT_\w+|\w*SELF_SIGNED_CERT\w*|ERR_TLS_CERT_ALTNAME_INVALID)$/;
 
@@ -65,11 +67,17 @@ export function asStoreUnavailable(error: unknown): unknown {
     : new StoreUnavailable(reasonOf(error), { cause: error });
 }
 
-/** What to do about a server that does not prove who it is; undefined for any other failure. */
-export function tlsAdvice(error: unknown): string | undefined {
-  if (error instanceof Error && error.message === noTls)
+/** What to do about a login, a database or a certificate that someone must fix first; undefined for any other failure. */
+export function adviceOn(error: unknown): string | undefined {
+  const said = messageOf(error);
+  const code = codeOf(error);
+  if (code === wrongPassword || missingPassword.test(said))
+    return "check the user and the password in the database URL, or PLANT_STORE_DATABASE_PASSWORD";
+  if (code.startsWith("28")) return "check the user in the database URL, and pg_hba.conf there";
+  if (code === "3D000") return "create it, or check its name in the database URL";
+  if (said === noTls)
     return "turn on ssl there, or set sslmode=disable in the database URL if nobody can listen in between";
-  return certificateFault.test(codeOf(error))
+  return certificateFault.test(code)
     ? "set sslrootcert in the database URL to the certificate of its authority, and name the host as its certificate does"
     : undefined;
 }
@@ -77,7 +85,7 @@ export function tlsAdvice(error: unknown): string | undefined {
 /** The message of the server or the network, in one line, without anything secret. */
 export function reasonOf(error: unknown): string {
   const code = codeOf(error);
-  const advice = tlsAdvice(error);
+  const advice = adviceOn(error);
   const said = messageOf(error);
   const message = advice === undefined ? said : `${said.replace(/\.$/, "")}; ${advice}`;
   return code === "" || message.includes(code) ? message : `${message} (${code})`;

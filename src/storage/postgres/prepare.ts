@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { codeOf } from "../../system/errors.ts";
 import { misuse, Problem } from "../../system/problem.ts";
 import { findRewriting, refuseMissingPrivileges, refuseSharedSession } from "./database-checks.ts";
-import { kindOf, reasonOf, tlsAdvice } from "./faults.ts";
+import { adviceOn, kindOf, reasonOf, wrongPassword } from "./faults.ts";
 import { migrate, type TableChanges } from "./migrations/migrate.ts";
 import { retryWaitMs } from "./retry-wait.ts";
 import type { Server } from "./server.ts";
@@ -18,9 +18,8 @@ export interface Preparation {
   readonly signal: AbortSignal;
 }
 
-const wrongPassword = "28P01";
-// Logins, roles, privileges, databases and settings that someone must fix first; sessions that a pooler shares.
-const mustBeFixed = /^(?:28...|3D000|42(?:501|704|P05)|22023|26000)$/;
+// Roles, privileges and settings that someone must fix first; sessions that a pooler shares.
+const mustBeFixed = /^(?:42(?:501|704|P05)|22023|26000)$/;
 
 /**
  * Prepares the database, and waits for its server while it is unreachable. With `upgrade`, returns the triggers and rules that
@@ -67,12 +66,7 @@ function findFatalProblem(error: unknown, { passwordMayChange }: Server): Proble
   const code = codeOf(error);
   if (code === wrongPassword && passwordMayChange) return undefined;
   const sentence = `The database cannot be used: ${reasonOf(error)}.`;
-  if (mustBeFixed.test(code) || isMissingPassword(error) || tlsAdvice(error) !== undefined)
-    return misuse(sentence);
+  if (mustBeFixed.test(code) || adviceOn(error) !== undefined) return misuse(sentence);
   const isFatal = !["retry", "reconnect", "unavailable"].includes(kindOf(error));
   return isFatal ? new Problem(sentence) : undefined;
-}
-
-function isMissingPassword(error: unknown): boolean {
-  return error instanceof Error && /^SASL: .*client password must be/.test(error.message);
 }
