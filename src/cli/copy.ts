@@ -1,5 +1,4 @@
 import { isDatabaseUrl, parseDatabase, withoutPassword } from "../config/database.ts";
-import { readStoreConfig } from "../config/read-config.ts";
 import { secrets, settings } from "../config/settings.ts";
 import { parseId } from "../files/plant-json.ts";
 import { type PlantArchive, pagesOf } from "../plants/plant-archive.ts";
@@ -10,7 +9,7 @@ import { refuseMissingFile } from "../storage/sqlite/data-file/writer-lock.ts";
 import { misuse, Problem } from "../system/problem.ts";
 import { formatCount, formatPlural } from "../text/counts.ts";
 import { command, flag, jsonFlag, repeatedFlag, required } from "./command.ts";
-import { notingNewFile } from "./openings.ts";
+import { notingNewFile, storeSetting } from "./openings.ts";
 import { resumes, withSteps } from "./progress.ts";
 
 export const copy = command({
@@ -43,7 +42,7 @@ export const copy = command({
     const without = new Set(ids);
     const counts = newCopyCounts();
     const configFor = (database: string) =>
-      readStoreConfig({ ...sources, flags: { ...sources.flags, database } });
+      storeSetting({ ...sources, flags: { ...sources.flags, database } }, terminal);
     const next = without.size > 0 ? `Delete ${withoutPassword(to)} and begin again.` : resumes;
     const object = withoutPassword(from);
     const mayHaveFollowers = await withSteps(terminal, { object, next }, async (onStep) => {

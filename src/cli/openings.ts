@@ -7,7 +7,7 @@ import { tokensPollEveryMs } from "../access/tokens.ts";
 import { isDatabaseUrl } from "../config/database.ts";
 import { type ConfigSources, readConfig, readStoreConfig } from "../config/read-config.ts";
 import { secrets, settings } from "../config/settings.ts";
-import { openForReading, openTokens } from "../storage/open-store.ts";
+import { openForReading, openTokens, type StoreSetting } from "../storage/open-store.ts";
 import type { ReadableStore, Store } from "../storage/store.ts";
 import { misuse } from "../system/problem.ts";
 import type { Opening } from "./command.ts";
@@ -21,11 +21,17 @@ const store = {
 // How long a service takes to read the tokens after a change.
 const pollMsMax = 100;
 
+/** The store that the sources name. While its server cannot be used, the terminal says why the command waits. */
+export function storeSetting(sources: ConfigSources, terminal: Terminal): StoreSetting {
+  const onWaiting = (reason: string) => terminal.note(`Waiting for the database: ${reason}.\n`);
+  return { ...readStoreConfig(sources), onWaiting };
+}
+
 /** The store, to read it even while a service uses it. A data file without its WAL is read with a warning. */
 export const reading: Opening<ReadableStore> = {
   ...store,
   open: (sources, terminal) =>
-    openForReading(readStoreConfig(sources), ({ sentence }) =>
+    openForReading(storeSetting(sources, terminal), ({ sentence }) =>
       terminal.warn(`${sentence} \`plant-store doctor\` says what to do.`),
     ),
 };
@@ -40,8 +46,8 @@ function tokensOf(options: { readonly mayCreate: boolean }): Opening<Pick<Store,
   return {
     ...store,
     async open(sources, terminal) {
-      const config = readStoreConfig(sources);
-      const opened = await notingNewFile(config.database, terminal, () => openTokens(config, options));
+      const setting = storeSetting(sources, terminal);
+      const opened = await notingNewFile(setting.database, terminal, () => openTokens(setting, options));
       return {
         tokens: opened.tokens,
         // Until a running service has found the change: a script may use its new token at once.

@@ -51,7 +51,7 @@ export interface StoreEvents {
 
 /** What the store of a service reports while it opens, which for one on a server may take any time. */
 export interface OpeningEvents {
-  /** Called with the reason for each failed attempt: unreachable, or another process is migrating. */
+  /** Called with each new reason of a failed attempt: unreachable, or another process is migrating. */
   readonly databaseUnavailable: (reason: string) => void;
   readonly databaseOpened: () => void;
   /**

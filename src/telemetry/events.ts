@@ -97,6 +97,7 @@ const loggedEvents = {
     "the table plants has triggers or rules that may change or drop a plant before it is stored; docs/operating.md says under On PostgreSQL what clients then get",
     (by: readonly string[]) => ({ "plant_store.triggers": by.join(", ") }),
   ),
+  databaseUnavailable: row("error", "database unavailable, retrying", because),
   databaseOpened: row("info", "database opened"),
 
   // Backups; the problem is a sentence for the operator.
@@ -190,9 +191,6 @@ export function createEvents(log: Log, metrics: Metrics, now: () => number) {
   const internalError = (fields: () => LogFields, error: unknown): void =>
     logInternalError("internal error", () => ({ ...fields(), ...exceptionFields(error) }));
 
-  // Why the database was unavailable at the last attempt.
-  let unavailableReason = "";
-
   return {
     ...logWith(log, loggedEvents),
     stored(batch: StoredCounts) {
@@ -240,11 +238,6 @@ export function createEvents(log: Log, metrics: Metrics, now: () => number) {
     internalError,
     /** The response to a stored plant could not be made. */
     settleFailed: (error: unknown) => internalError(() => ({}), error),
-    /** Called for every attempt; each reason is logged once. */
-    databaseUnavailable(reason: string) {
-      if (reason !== unavailableReason) log.error("database unavailable, retrying", because(reason));
-      unavailableReason = reason;
-    },
   };
 }
 

@@ -63,7 +63,7 @@ export class PostgresStore implements Store {
   /** @throws Problem it cannot be reached, or must not be used. */
   static async open(url: string, options: PostgresOptions, changes: TableChanges): Promise<PostgresStore> {
     const store = new PostgresStore(new Server(url, options), commandTimes);
-    await store.#prepare(changes, commandMsMax, () => {});
+    await store.#prepare(changes, commandMsMax, options.onWaiting ?? (() => {}));
     return store;
   }
 

@@ -14,6 +14,7 @@ export interface Preparation {
   readonly changes: TableChanges;
   /** After this long an unreachable server is a failure. A service waits indefinitely. */
   readonly timeoutMs: number;
+  /** Called with each new reason for which it waits. */
   readonly onWaiting: (reason: string) => void;
   readonly signal: AbortSignal;
 }
@@ -29,6 +30,7 @@ const mustBeFixed = /^(?:42(?:501|704|P05)|22023|26000)$/;
  */
 export async function prepare(preparation: Preparation): Promise<readonly string[]> {
   const deadlineMs = performance.now() + preparation.timeoutMs;
+  let waitsFor = "";
   for (let attempt = 0; ; attempt++) {
     try {
       return await prepareOnce(preparation);
@@ -36,8 +38,12 @@ export async function prepare(preparation: Preparation): Promise<readonly string
       const fatal = findFatalProblem(error, preparation.server);
       if (fatal !== undefined) throw fatal;
       const reason = reasonOf(error);
-      if (performance.now() > deadlineMs) throw new Problem(`The database cannot be used: ${reason}.`);
-      preparation.onWaiting(reason);
+      if (performance.now() > deadlineMs)
+        throw new Problem(
+          `The database cannot be used: ${reason}. Is it running, and is its address in the database URL right?`,
+        );
+      if (reason !== waitsFor) preparation.onWaiting(reason);
+      waitsFor = reason;
       await sleep(retryWaitMs(attempt), undefined, { signal: preparation.signal });
     }
   }

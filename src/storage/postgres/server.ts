@@ -28,6 +28,8 @@ export interface PostgresOptions {
   readonly databasePassword: string | (() => string) | undefined;
   /** Whether to accept a server that acknowledges what a crash can lose. */
   readonly allowUnsafeDatabase: boolean;
+  /** Called by a command with each new reason for which it waits for the server. */
+  readonly onWaiting?: (reason: string) => void;
   /** Other limits than those of a service, for tests of outages. */
   readonly times?: Partial<PostgresTimes>;
 }
