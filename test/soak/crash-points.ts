@@ -15,7 +15,7 @@ export const crashPoints: Soak = {
       let acknowledged = 0;
       const problems: string[] = [];
       for (let round = 1; round <= rounds; round++) {
-        const swept = await sweep(scenario, 1);
+        const swept = await sweep(scenario);
         kills += swept.kills;
         acknowledged += swept.acknowledged;
         problems.push(...swept.problems);

@@ -27,8 +27,6 @@ import { runInProcess } from "./terminal.ts";
 /** What a process does that is killed at each of its changes of a file, and what must hold then. */
 export interface Scenario {
   readonly what: string;
-  /** `npm test` kills at every so many-th change only. */
-  readonly testStride: number;
   /** Puts the files there that the process starts with. Returns the ids of the plants in them. */
   prepare(folder: string): Promise<readonly bigint[]>;
   /** What Bun runs. */
@@ -61,10 +59,10 @@ const restored = [5001n, 5002n, 5003n];
 const processesMax = 2;
 
 /**
- * Runs the process once for every `stride`-th change of a file that it makes, each time with fresh files, and kills
- * it right before that change.
+ * Runs the process once for each change of a file that it makes, or for some `killsMax` of them evenly spread, each time with
+ * fresh files, and kills it right before that change.
  */
-export async function sweep(scenario: Scenario, stride: number): Promise<Swept> {
+export async function sweep(scenario: Scenario, killsMax = Number.POSITIVE_INFINITY): Promise<Swept> {
   using root = temporaryFolder();
   const shim = buildShim("kill-at", root.path);
   const template = join(root.path, "template");
@@ -85,8 +83,10 @@ export async function sweep(scenario: Scenario, stride: number): Promise<Swept> 
   if (code !== 0) throw new Error(`${scenario.what}: ${err}`);
   const changes = readFileSync(`${whole}.changes`, "utf8").trim().split("\n");
 
-  const points = Array.from({ length: changes.length }, (_, index) => index + 1);
-  const chosen = points.filter((point) => point % stride === 0);
+  const chosenCount = Math.min(changes.length, killsMax);
+  const chosen = Array.from({ length: chosenCount }, (_, index) =>
+    Math.ceil(((index + 1) * changes.length) / chosenCount),
+  );
   const problems: string[] = [];
   let acknowledged = 0;
   let kills = 0;
@@ -110,23 +110,21 @@ export async function sweep(scenario: Scenario, stride: number): Promise<Swept> 
 /** The start of a store, some plants, and its stop. */
 const life = (
   what: string,
-  testStride: number,
   plants: readonly [first: string, last: string],
   prepare: Scenario["prepare"],
 ): Scenario => ({
   what: `${what}, from its start to its stop`,
-  testStride,
   prepare,
   command: (folder) => [shortLife, join(folder, name), ...plants],
   problemOf: lostPlants,
 });
 
 const lives: readonly Scenario[] = [
-  life("a new store", 11, ["1", "3"], async () => []),
-  life("a closed store", 3, ["1001", "1003"], (folder) => closed(folder, prepared)),
-  life("a store that was killed", 5, ["1001", "1001"], crashed),
+  life("a new store", ["1", "3"], async () => []),
+  life("a closed store", ["1001", "1003"], (folder) => closed(folder, prepared)),
+  life("a store that was killed", ["1001", "1001"], crashed),
   // Its WAL says "closed", after plants that its data file does not have.
-  life("a store that a reader kept from checkpointing at its stop", 5, ["1002", "1002"], async (folder) => {
+  life("a store that a reader kept from checkpointing at its stop", ["1002", "1002"], async (folder) => {
     await closed(folder, prepared);
     const path = join(folder, name);
     const store = new SqliteStore(path);
@@ -137,13 +135,13 @@ const lives: readonly Scenario[] = [
     await store[Symbol.asyncDispose]();
     return [...prepared, 1001n];
   }),
-  life("a store whose fsync failed", 17, ["1001", "1001"], async (folder) => {
+  life("a store whose fsync failed", ["1001", "1001"], async (folder) => {
     const ids = await crashed(folder);
     whyFailureUnrecorded(join(folder, name), "sync-failed");
     return ids;
   }),
   // With what a crash left of a WAL. Its first start makes it a store in use.
-  life("a backup that was copied to the place of a store", 3, ["1", "3"], async (folder) => {
+  life("a backup that was copied to the place of a store", ["1", "3"], async (folder) => {
     const source = join(folder, "source");
     mkdirSync(source);
     await closed(source, restored);
@@ -157,7 +155,6 @@ const lives: readonly Scenario[] = [
 // Old files with a WAL, as after a crash.
 const replacement: Scenario = {
   what: "restore --replace of a store that was killed",
-  testStride: 9,
   async prepare(folder) {
     const source = join(folder, "source");
     mkdirSync(source);
@@ -191,7 +188,6 @@ const replacement: Scenario = {
 // The data file without its WAL, which the operator knows to be complete.
 const acceptance: Scenario = {
   what: "restore --replace with a data file that has lost its WAL",
-  testStride: 2,
   async prepare(folder) {
     await crashed(folder);
     rmSync(join(folder, `${name}-wal`));
@@ -212,7 +208,6 @@ const acceptance: Scenario = {
 // The data file that another program has put in the place of the store's own, whose WAL is still there.
 const acceptanceOfReplaced: Scenario = {
   what: "restore --replace with a data file that replaced the store's own",
-  testStride: 2,
   async prepare(folder) {
     await crashed(folder);
     rmSync(join(folder, name));
