@@ -165,6 +165,7 @@ test("a new connection is closed if all others have a complete request of an adm
   limited.wire.pass(10);
   await limited.connect("newcomer");
   expect(await limited.closed(1)).toEqual(["newcomer"]);
+  expect(limited.reasons).toEqual(["idle"]);
 });
 
 test("over TLS, clients that keep idle connections have no more than the limit", async () => {

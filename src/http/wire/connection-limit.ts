@@ -42,14 +42,23 @@ const looksMax = 32;
 // Networks without connections are forgotten together once they are most of them, and at least so many.
 const unusedNetworksMin = 64;
 
-// A rank is a tier, and a number below this that orders those within the tier.
-const tierStep = 1e15;
-// The number of a stranger is the count of its network, and a number below this: for how many events it has been one.
+// A stranger's order is the count of its network, and a number below this: for how many events it has been one.
 const countStep = 1e10;
-const inUse = -1;
-const newest = 0;
-// Tier 1 to 5, as in docs/operating.md.
-const reasons: readonly ClosedAtLimit[] = ["stranger", "idle", "stranger", "idle", "slow", "stranger"];
+// What is closed first comes first, as in docs/operating.md; each with the reason that is reported.
+const tiers = {
+  excessStranger: { place: 1, reason: "stranger" },
+  slow: { place: 2, reason: "slow" },
+  idle: { place: 3, reason: "idle" },
+  stranger: { place: 4, reason: "stranger" },
+  brieflyIdle: { place: 5, reason: "idle" },
+  newcomer: { place: 6, reason: "idle" },
+} as const;
+
+interface Rank {
+  readonly tier: (typeof tiers)[keyof typeof tiers];
+  /** Within the tier, the highest is closed first. */
+  readonly order: number;
+}
 
 /**
  * Chooses which connection is closed for a new one once a listener has as many as it may have. (`connectionBudget` says how many
@@ -142,18 +151,19 @@ export class ConnectionLimit {
 
   #closeWorst(newcomer: LimitedConnection): void {
     let worst = newcomer;
-    let highest = this.#hasTooManyStrangers ? this.#rank(newcomer) : newest;
+    let worstRank: Rank = this.#hasTooManyStrangers
+      ? { tier: tiers.excessStranger, order: this.#orderOfStranger(newcomer.limitEntry) }
+      : { tier: tiers.newcomer, order: 0 };
     const compare = (connection: LimitedConnection): void => {
-      const rank = connection === newcomer ? inUse : this.#rank(connection);
-      if (rank <= highest) return;
+      const rank = this.#rank(connection);
+      if (connection === newcomer || rank === undefined || !isBefore(rank, worstRank)) return;
       worst = connection;
-      highest = rank;
+      worstRank = rank;
     };
     this.#look(0, this.#strangers, compare);
     if (!this.#hasTooManyStrangers) this.#look(this.#strangers, this.#open.length, compare);
-    const reason = reasons[Math.floor(highest / tierStep)] as ClosedAtLimit;
     worst.close();
-    this.#events.connectionLimitReached(reason);
+    this.#events.connectionLimitReached(worstRank.tier.reason);
   }
 
   /** Looks at some of the connections from one index to another. */
@@ -169,23 +179,28 @@ export class ConnectionLimit {
     return this.#strangers > this.#strangersMax;
   }
 
-  /** The connection of the highest rank is closed. One that is in use ranks below the new one. */
-  #rank({ limitEntry, state }: LimitedConnection): number {
+  /** Undefined if the connection is in use. */
+  #rank({ limitEntry, state }: LimitedConnection): Rank | undefined {
     const { isStranger, network } = limitEntry;
-    if (isStranger && this.#hasTooManyStrangers) return 5 * tierStep + this.#rankOfStranger(limitEntry);
-
     const { waits } = state.meaning;
     const waitedMs = this.#clock.nowMs - state.sinceMs;
+    const isLong = waitedMs >= patienceMs;
     const isCrowd = network.arriving > this.#strangersMax;
-    if (waits === "arriving" && (waitedMs >= patienceMs || isCrowd)) return 4 * tierStep + waitedMs;
-    if (waits === "idle" && waitedMs >= patienceMs) return 3 * tierStep + waitedMs;
-    if (isStranger) return 2 * tierStep + this.#rankOfStranger(limitEntry);
-    return waits === "idle" ? tierStep + waitedMs : inUse;
+    if (isStranger && this.#hasTooManyStrangers)
+      return { tier: tiers.excessStranger, order: this.#orderOfStranger(limitEntry) };
+    if (waits === "arriving" && (isLong || isCrowd)) return { tier: tiers.slow, order: waitedMs };
+    if (waits === "idle" && isLong) return { tier: tiers.idle, order: waitedMs };
+    if (isStranger) return { tier: tiers.stranger, order: this.#orderOfStranger(limitEntry) };
+    return waits === "idle" ? { tier: tiers.brieflyIdle, order: waitedMs } : undefined;
   }
 
   /** Of the network that has most of them; if that is only a few, of one without admitted connections; then the oldest. */
-  #rankOfStranger({ network: { strangers, connections }, strangerSince }: LimitEntry): number {
+  #orderOfStranger({ network: { strangers, connections }, strangerSince }: LimitEntry): number {
     const share = strangers > this.#fewMax ? strangers + 1 : Number(strangers === connections);
     return share * countStep + this.#strangerEvents - strangerSince;
   }
+}
+
+function isBefore(one: Rank, other: Rank): boolean {
+  return one.tier === other.tier ? one.order > other.order : one.tier.place < other.tier.place;
 }
