@@ -30,7 +30,7 @@ export function reportCopy(terminal: Terminal, { from, done, copied, json }: Cop
     );
   if (changedBlocks.length > 0)
     terminal.warn(
-      `Plants in ${from} were changed after they were stored, in ${describeEachBlock(changedBlocks).join(", ")}. The copy has them as they are now; an older backup may have them as they were: compare them with verify --against.`,
+      `Plants in ${from} were changed after they were stored, in ${describeEachBlock(changedBlocks).join(", ")}. The copy has them as they are now; an older backup that verify finds sound has them as they were.`,
     );
 }
 

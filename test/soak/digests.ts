@@ -146,7 +146,7 @@ const steps: Readonly<Record<string, Step>> = {
       await command("verify", "--database", file);
       const backup = join(life.folder, `backup-${life.next()}.db`);
       await command("backup", backup, "--database", file);
-      await command("verify", "--database", backup, "--against", file);
+      await command("verify", "--database", backup);
     } finally {
       isDone = true;
       await creating;
@@ -202,7 +202,7 @@ const steps: Readonly<Record<string, Step>> = {
     const backup = join(life.folder, `backup-${life.next()}.db`);
     const restored = join(life.folder, `restored-${life.next()}.db`);
     await command("backup", backup, "--database", file);
-    await command("verify", "--database", backup, "--against", file);
+    await command("verify", "--database", backup);
     await command("restore", backup, "--database", restored);
     return restored;
   },

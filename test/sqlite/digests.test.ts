@@ -36,10 +36,6 @@ function change(file: string, sql: string): void {
   database.run(sql);
 }
 
-function verifyJson(...args: string[]) {
-  return runInProcess(["verify", "--json", ...args]).then(({ code, out }) => ({ code, ...JSON.parse(out) }));
-}
-
 // The digest of the store, or "none".
 const digestOfSound = memoize(async () => (await verifyDataFile(sound)).digest ?? "none");
 
@@ -151,52 +147,6 @@ describe("a backup", () => {
     expect((await verifyDataFile(file)).problems.join("\n")).toMatch(
       /its first 2048 plants are not those of the last backup, made at 2/,
     );
-  });
-});
-
-describe("verify --against", () => {
-  test("finds the same plants in a store that has had more since", async () => {
-    const backup = copyOfStore(`DELETE FROM plants WHERE seq > 2100`);
-    const store = copyOfStore();
-    const { code, err } = await runInProcess(["verify", "--database", backup, "--against", store]);
-    expect(code).toBe(0);
-    expect(err).toEndWith(`${store} has the same 2,100 plants.\n`);
-  });
-
-  test.each([
-    ["in a full block", 2000, "block 1 (plants 1025 to 2048): the plants differ"],
-    ["among the newest", 2400, "block 2 (plants 2049 to 3072): the plants differ"],
-  ])("finds a plant %s that was changed, with its digest", async (_, seq, difference) => {
-    const store = copyOfStore(
-      `UPDATE plants SET created_by = 'x' WHERE seq = ${seq}; DELETE FROM block_digests`,
-    );
-    const { code, sound: isSound, against } = await verifyJson("--database", sound, "--against", store);
-    expect(code).toBe(1);
-    expect(isSound).toBe(false);
-    expect(against).toEqual({ path: store, comparedPlants: plants, differences: [difference] });
-  });
-
-  test("finds plants that the store lacks", async () => {
-    const store = copyOfStore("DELETE FROM plants WHERE seq > 2100");
-    const { code, err } = await runInProcess(["verify", "--database", sound, "--against", store]);
-    expect(code).toBe(1);
-    expect(err).toEndWith(
-      `${sound} and ${store} differ:\n  ${store} lacks the last 400 plants of ${sound}\n`,
-    );
-  });
-
-  test("finds a whole block that only the store has", async () => {
-    const backup = copyOfStore("DELETE FROM plants WHERE seq <= 1024");
-    const { problems, against } = await verifyJson("--database", backup, "--against", sound);
-    expect(problems).toContain("block 0 (plants 1 to 1024): no plant is left");
-    expect(against?.differences).toEqual(["block 0 (plants 1 to 1024): the plants differ"]);
-  });
-
-  test("refuses what is not a data file", async () => {
-    const missing = join(folder.path, "missing.db");
-    const { code, err } = await runInProcess(["verify", "--database", sound, "--against", missing]);
-    expect(code).toBe(1);
-    expect(err).toContain(`There is no data file at ${missing}. Check --against.`);
   });
 });
 

@@ -8,7 +8,6 @@ import { formatBytes } from "../../../text/sizes.ts";
 import { fileSize } from "../data-file/durable-files.ts";
 import { Thread } from "../threads/thread.ts";
 import type { CheckedRows } from "./check-rows.ts";
-import type { Comparison } from "./compare-plants.ts";
 import type { CopyCalls } from "./copy-thread.ts";
 import { newProgress, readProgress } from "./progress.ts";
 
@@ -64,14 +63,6 @@ export class CopyThread implements AsyncDisposable {
     this.#onStep({ doing: `checking the rows of${of}`, unit: "plants", ...readProgress(progress) });
     const rows = await asked(`${path} cannot be read`, this.#thread.ask("checkRows", path, progress));
     return { ...rows, damage };
-  }
-
-  /** Compares the plants of two data files. */
-  comparePlants(path: string, against: string): Promise<Comparison> {
-    const progress = newProgress();
-    this.#onStep({ doing: "comparing the plants of", unit: "plants", ...readProgress(progress) });
-    const comparison = this.#thread.ask("comparePlants", path, against, progress);
-    return asked(`${path} and ${against} cannot be compared`, comparison);
   }
 
   /** The SHA-256 of a file. */

@@ -7,7 +7,6 @@ import { openReadOnly, openWithoutWal } from "../opening/open-read-only.ts";
 import { serveThread } from "../threads/thread.ts";
 import { checkRows } from "./check-rows.ts";
 import { computeChecksum } from "./checksum.ts";
-import { comparePlants } from "./compare-plants.ts";
 import type { Progress } from "./progress.ts";
 
 /** Whoever asked has decided whether a file whose WAL was lost is accepted. */
@@ -29,11 +28,6 @@ const calls = {
   checkRows(path: string, progress: Progress) {
     using database = open(path);
     return checkRows(database, progress);
-  },
-  comparePlants(path: string, against: string, progress: Progress) {
-    using database = open(path);
-    using other = open(against);
-    return comparePlants(database, other, progress);
   },
   computeChecksum,
   syncFile,

@@ -1,4 +1,4 @@
-// Whether a data file or a backup is sound and complete, and whether another file has the same plants.
+// Whether a data file or a backup is sound and complete.
 
 import type { OnStep, StoreDigest } from "../../../plants/plant-backups.ts";
 import { Problem } from "../../../system/problem.ts";
@@ -8,9 +8,8 @@ import { describeEachBlock, rangeOf } from "../blocks/blocks.ts";
 import { realDataFile, refuseUnusablePath } from "../data-file/data-file-path.ts";
 import { isDamage } from "../data-file/data-file-problem.ts";
 import { type LastBackup, readLastBackup } from "../data-file/last-backup.ts";
-import { refuseMissingFile } from "../data-file/writer-lock.ts";
 import { schemaNumber } from "../migrations/migrate.ts";
-import { openReadOnly, refuseUnusable } from "../opening/open-read-only.ts";
+import { openReadOnly } from "../opening/open-read-only.ts";
 import type { CheckedRows } from "./check-rows.ts";
 import { checksumFile, expectedChecksum } from "./checksum.ts";
 import { CopyThread, unread } from "./copy-calls.ts";
@@ -63,37 +62,6 @@ export async function verifyDataFile(path: string, onStep: OnStep = ignoreStep):
     // Rows that cannot be told apart have the same ones.
     problems: [...new Set(problems)],
   };
-}
-
-export interface ComparedWith {
-  /** The plants of both, up to the last one of the shorter store. */
-  readonly comparedPlants: number;
-  /** Empty if the other one has everything that is in this data file. */
-  readonly differences: readonly string[];
-}
-
-/**
- * Whether another data file has every plant that this one has, with the same content and in the same order, computed from the
- * rows of both. The other one may have more.
- * @throws Problem the other one is not a data file.
- */
-export async function compareWith(
-  path: string,
-  against: string,
-  onStep: OnStep = ignoreStep,
-): Promise<ComparedWith> {
-  refuseMissingFile(against, "Check --against.");
-  refuseUnusable(against);
-  await using thread = new CopyThread(onStep);
-  try {
-    const { comparedPlants, differingBlocks, lackingPlants } = await thread.comparePlants(path, against);
-    const differences = describeEachBlock(differingBlocks).map((blocks) => `${blocks}: the plants differ`);
-    if (lackingPlants > 0) differences.push(`${against} lacks the last ${lackingPlants} plants of ${path}`);
-    return { comparedPlants, differences };
-  } catch (error) {
-    if (!(error instanceof Problem)) throw error;
-    return { comparedPlants: 0, differences: [error.message] };
-  }
 }
 
 /**
