@@ -204,7 +204,7 @@ export class Life implements AsyncDisposable {
   #removeOldFiles(): void {
     const { bavail, blocks } = statfsSync(this.disk);
     if (bavail > blocks / 2) return;
-    const old = readdirSync(this.disk).filter((name) => /\.before-|\.other-wal/.test(name));
+    const old = readdirSync(this.disk).filter((name) => name.includes(".before-"));
     for (const name of old) rmSync(join(this.disk, name), { recursive: true });
   }
 

@@ -5,6 +5,7 @@ import { spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
+import { foldersOfOld } from "../../src/storage/sqlite/opening/swap.ts";
 import { serve } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
 import { eventually } from "../support/eventually.ts";
@@ -83,7 +84,8 @@ test("a backup copied over a crashed store is refused with the command that move
   await using service = await startTestService({ database: folder.dataFile });
   expect(storedPlants(folder.dataFile)).toEqual(storedPlants(backup));
   expect(await createStatus(service.url, 1)).toBe(200);
-  expect(readFileSync(join(`${folder.dataFile}.other-wal`, "plants.db-wal"), "base64")).toBe(before[1] ?? "");
+  const [moved = ""] = foldersOfOld(folder.dataFile);
+  expect(readFileSync(join(moved, "plants.db-wal"), "base64")).toBe(before[1] ?? "");
 });
 
 test("a data file that is missing is not begun again where the set folder has a backup of it", async () => {

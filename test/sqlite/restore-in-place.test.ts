@@ -159,7 +159,5 @@ test("the WAL of a crashed store under a copied backup is moved to none of the s
   const { atime, mtime } = statSync(`${folder.dataFile}-wal`);
   utimesSync(`${folder.dataFile}-wal`, atime, new Date(mtime.getTime() + 1000));
   copyFileSync(backup, folder.dataFile);
-  expect(() => openForWriting(folder.dataFile)).toThrow(
-    `mv ${folder.dataFile}-wal ${folder.dataFile}.other-wal/`,
-  );
+  expect(() => openForWriting(folder.dataFile)).toThrow("`mkdir ");
 });

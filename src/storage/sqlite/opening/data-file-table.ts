@@ -9,7 +9,7 @@ import { asDataFileProblem, LostWal, notSqliteSentence } from "../data-file/data
 import { fileSize, readAt, withFile } from "../data-file/durable-files.ts";
 import { readUseWithoutWal } from "../data-file/store-use.ts";
 import { inspectWal, type WalState } from "../data-file/wal-file.ts";
-import { foldersOfOld } from "./swap.ts";
+import { folderForOld, foldersOfOld } from "./swap.ts";
 
 type Kind =
   /** There is none, or an empty one. */
@@ -83,13 +83,12 @@ export function refuseByTable(path: string, { verdict, wal }: DataFileState): vo
   }
 }
 
-/** Moves the WAL to its data file, if a swap was interrupted, or into a folder of its own; with the -shm file if there is one. */
+/** Moves the WAL to its data file, if a swap was interrupted, or into a new dated folder; with the -shm file if there is one. */
 function moveWalCommand(path: string): string {
   const files = [`${path}-wal`, `${path}-shm`].filter((file) => existsSync(file));
   const owner = ownerOfWal(path);
   if (owner !== undefined) return `mv ${files.join(" ")} ${owner}/`;
-  let folder = `${path}.other-wal`;
-  for (let number = 2; existsSync(folder); number++) folder = `${path}.other-wal-${number}`;
+  const folder = folderForOld(path, Date.now());
   return `mkdir ${folder} && mv ${files.join(" ")} ${folder}/`;
 }
 
