@@ -63,6 +63,8 @@ describe("settings", () => {
     [{ "body-timeout": "2h" }, {}, "--body-timeout must be a time from 1ms to 1h"],
     [{ "drain-delay": "30d" }, {}, '--drain-delay must be a time of at most 24d, such as 10s, but is "30d".'],
     [{ "rate-limit": "0/s" }, {}, "--rate-limit must be a count"],
+    [{ "rate-limit": "5" }, {}, 'such as 100/s, or none, but is "5".'],
+    [{ "operator-listen": "no" }, {}, 'or [::1]:3000, or off, but is "no".'],
     [{ "base-url": "ftp://x" }, {}, "--base-url must be an http or https URL"],
     [{ database: "mysql://me:hidden@x" }, {}, 'but is "mysql://me:***@x"'],
     [{ database: " postgres://me:hidden@x" }, {}, 'but is " postgres://me:***@x"'],

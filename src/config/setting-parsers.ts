@@ -16,7 +16,7 @@ export const parseAddress = expecting(
 );
 
 export const parseRate = expecting(
-  "must be a count per second, minute or hour, such as 100/s, or none",
+  "must be a count per second, minute or hour, such as 100/s",
   (text): Rate | undefined => {
     const match = /^([1-9]\d{0,8})\/(s|m|h)$/.exec(text);
     return match === null

@@ -1,5 +1,5 @@
 import { dayMs, hourMs } from "../text/duration.ts";
-import { countFrom, durationFrom, oneOf, type Parser } from "../text/parsers.ts";
+import { countFrom, durationFrom, InvalidValue, oneOf, type Parser } from "../text/parsers.ts";
 import { databaseDefault, parseDatabase } from "./database.ts";
 import {
   parseAddress,
@@ -234,7 +234,15 @@ function setting<Value>(
   return { group, flag, variable, placeholder, help, parse, default: defaultText };
 }
 
-/** A parser that reads this word as undefined. */
+/** A parser that reads this word as undefined, and names it beside what else the text may be. */
 function unless<Value>(word: string, parse: Parser<Value>): Parser<Value | undefined> {
-  return (text) => (text === word ? undefined : parse(text));
+  return (text) => {
+    if (text === word) return undefined;
+    try {
+      return parse(text);
+    } catch (error) {
+      if (word === "" || !(error instanceof InvalidValue)) throw error;
+      throw new InvalidValue(`${error.message}, or ${word}`);
+    }
+  };
 }
