@@ -161,6 +161,7 @@ export async function startService(
           effectiveSettings: config.effective,
           publicListener,
           rateLimit,
+          bodyBytesMax: config.bodyBytesMax,
           createPlant,
           startedAtMs: Date.now(),
         },

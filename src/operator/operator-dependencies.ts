@@ -19,11 +19,13 @@ export interface OperatorDependencies {
   /** Undefined if there is none. */
   readonly identityProvider: ProviderKeys | undefined;
   /** The value that each setting has, and where it is from. */
-  readonly effectiveSettings: readonly Setting[];
+  readonly effectiveSettings: readonly ListedSetting[];
   /** Where clients send plants. Both listeners have the same certificate. */
   readonly publicListener: Pick<Listener, "url" | "certificateExpiresAtMs">;
   /** The limit of POST /plants, which imports share. */
   readonly rateLimit: RateLimit | undefined;
+  /** The limit of a body of POST /plants, which is also that of an import's line. */
+  readonly bodyBytesMax: number;
   /** What POST /plants does on the public listener. */
   readonly createPlant: Handler;
   /** When the service started to serve. Overview, refusals and metrics name it as the time from which they count. */
@@ -41,7 +43,7 @@ export interface OperatedStore {
 }
 
 /** A setting as `plant-store config` lists it. A secret has no value here. */
-interface Setting {
+interface ListedSetting {
   readonly name: string;
   /** The heading under which `serve --help` has it, such as `Storage`. */
   readonly group: string;

@@ -21,21 +21,17 @@ export function startOperatorListener(
     hint: "The console is at /.",
     pageNotFound: pages.notFound,
   } as const;
-  const routes = operatorRoutes(dependencies, pages, listenerSettings.bodyBytesMax);
+  const routes = operatorRoutes(dependencies, pages);
   return new Listener(routes, dependencies.listenerDependencies, kind, listenerSettings);
 }
 
 /** Everything that the operator listener serves, besides the health checks. */
-export function operatorRoutes(
-  dependencies: OperatorDependencies,
-  pages: ConsolePages,
-  bodyBytesMax: number,
-): readonly Route[] {
+export function operatorRoutes(dependencies: OperatorDependencies, pages: ConsolePages): readonly Route[] {
   const { identityProvider, createPlant } = dependencies;
   const turns = new CallerTurns();
   const links = new DownloadLinks();
   return [
-    ...routesOf(operatorTable(dependencies, bodyBytesMax, turns, links), turns),
+    ...routesOf(operatorTable(dependencies, turns, links), turns),
     // What a browser asks for without a token: how to sign in, a file, the console itself.
     route("GET", "/api/identity-provider", "none", () => json(presentProvider(identityProvider) ?? {})),
     route("GET", downloadPath, "none", (exchange) => links.follow(exchange)),

@@ -41,13 +41,9 @@ export type JsonFrom<Target extends string> = Target extends Endpoint ? JsonOf<O
  * of its caller, and what responds. The overview takes none, so that an operator always sees it: its figures are read in the
  * background.
  */
-export function operatorTable(
-  dependencies: OperatorDependencies,
-  bodyBytesMax: number,
-  turns: CallerTurns,
-  links: DownloadLinks,
-) {
-  const { store, tokenUpkeep, publicListener, rateLimit, startedAtMs, effectiveSettings } = dependencies;
+export function operatorTable(dependencies: OperatorDependencies, turns: CallerTurns, links: DownloadLinks) {
+  const { store, tokenUpkeep, publicListener, rateLimit, bodyBytesMax, startedAtMs, effectiveSettings } =
+    dependencies;
   const { intake, readiness, events } = dependencies.listenerDependencies;
   const { archive, audit } = store;
   const publicUrl = publicListener.url;

@@ -5,4 +5,4 @@ import { operatorRoutes as routesFor } from "../../src/operator/operator-listene
 
 const dependencies = { listenerDependencies: {}, store: {}, publicListener: {} } as OperatorDependencies;
 /** Method, path and scope of every route of the operator listener. None can be called: nothing is behind them. */
-export const operatorRoutes: readonly Route[] = routesFor(dependencies, consolePages(undefined), 0);
+export const operatorRoutes: readonly Route[] = routesFor(dependencies, consolePages(undefined));
