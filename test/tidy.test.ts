@@ -185,7 +185,7 @@ test.each([
   ["only storage/postgres/ imports PostgreSQL's driver", /from "pg"/, /^storage\/postgres\//],
   [
     "only plants/ and handlers throw a Refusal",
-    /\bthrow\b.*\bRefusal\b/,
+    /\bthrow\b.*\b(?:Plant)?Refusal\b/,
     /^(?:plants|http|public|operator)\//,
   ],
 ])("%s", (_, pattern, allowed) => {

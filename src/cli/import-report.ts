@@ -3,7 +3,7 @@ import type { InputRow, RowReader } from "../files/input-row.ts";
 import type { FileFormat } from "../files/read-rows.ts";
 import { formatCount, formatPlural } from "../text/counts.ts";
 import { orCannotBeWritten } from "./file-problem.ts";
-import type { Refused, RowOutcome } from "./import-rows.ts";
+import type { RefusedOutcome, RowOutcome } from "./import-rows.ts";
 
 const listedMax = 20;
 // A row ends with a line break or a comma, which is not part of it.
@@ -13,7 +13,7 @@ const separatorBytes = 1;
 export class Tally {
   readonly #startedMs = performance.now();
   readonly counts = { created: 0, replayed: 0, valid: 0, refused: 0 };
-  readonly listed: (Pick<InputRow, "line" | "element"> & Pick<Refused, "error" | "message">)[] = [];
+  readonly listed: (Pick<InputRow, "line" | "element"> & Pick<RefusedOutcome, "error" | "message">)[] = [];
   /** The last line up to which every row has an outcome. */
   lastLine = 0;
   /** How much of the file's text the rows with an outcome are. */

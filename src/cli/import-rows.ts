@@ -5,7 +5,7 @@ import { answerAboutRow, checkRow } from "../files/check-row.ts";
 import type { InputRow } from "../files/input-row.ts";
 
 /** A row that is not stored. */
-export interface Refused {
+export interface RefusedOutcome {
   readonly kind: "refused";
   readonly row: InputRow;
   /** The service's error number; undefined if the row was not sent. */
@@ -16,7 +16,7 @@ export interface Refused {
 /** What became of one row. */
 export type RowOutcome =
   | { readonly kind: "created" | "replayed" | "valid"; readonly row: InputRow }
-  | Refused;
+  | RefusedOutcome;
 
 /** Returns what becomes of a row. It rejects with an error that concerns more than this row, and ends the import. */
 export type CreateRow = (row: InputRow, signal: AbortSignal) => Promise<RowOutcome>;
@@ -64,6 +64,6 @@ export function createRows(
   return inOrder(rows, (row, _, signal) => create(row, signal), { concurrency: inFlightMax, signal: stop });
 }
 
-function refused(row: InputRow, error: number | undefined, message: string): Refused {
+function refused(row: InputRow, error: number | undefined, message: string): RefusedOutcome {
   return { row, kind: "refused", error, message };
 }

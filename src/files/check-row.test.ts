@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { readPlant } from "../plants/read-plant.ts";
-import { Refusal } from "../plants/refusals.ts";
+import { PlantRefusal } from "../plants/refusals.ts";
 import { answerAboutRow, checkRow } from "./check-row.ts";
 import { validRow } from "./input-row.ts";
 
@@ -14,7 +14,7 @@ function rowOf(json: string, line: number) {
 /** What the service says about the row as a body. */
 function answerTo(json: string): string {
   const refusal = readPlant(encoder.encode(json));
-  if (!(refusal instanceof Refusal)) throw new Error(`${json} is a plant`);
+  if (!(refusal instanceof PlantRefusal)) throw new Error(`${json} is a plant`);
   return refusal.message;
 }
 

@@ -1,6 +1,6 @@
 import type { NewPlant } from "../plants/plant.ts";
 import { readPlant } from "../plants/read-plant.ts";
-import { Refusal } from "../plants/refusals.ts";
+import { PlantRefusal } from "../plants/refusals.ts";
 import { aboutRow, type InputRow, type RowProblem, rowProblem } from "./input-row.ts";
 
 /** A row as the plant that it is, or why it is refused. */
@@ -10,7 +10,7 @@ export type CheckedRow = { readonly plant: NewPlant } | (RowProblem & { readonly
 export function checkRow(row: InputRow): CheckedRow {
   if (row.problem !== undefined) return { plant: undefined, ...row.problem };
   const plant = readPlant(row.json);
-  if (!(plant instanceof Refusal)) return { plant };
+  if (!(plant instanceof PlantRefusal)) return { plant };
   return { plant: undefined, ...rowProblem(plant, row) };
 }
 
@@ -21,6 +21,6 @@ export function checkRow(row: InputRow): CheckedRow {
  */
 export function answerAboutRow(message: string, row: InputRow): string {
   const refusal = readPlant(row.json);
-  const isSame = refusal instanceof Refusal && refusal.message === message;
+  const isSame = refusal instanceof PlantRefusal && refusal.message === message;
   return aboutRow(message, isSame ? refusal.position : undefined, row);
 }

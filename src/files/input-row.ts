@@ -1,4 +1,4 @@
-import { formatPosition, type Refusal, type TextPosition } from "../plants/refusals.ts";
+import { formatPosition, type PlantRefusal, type TextPosition } from "../plants/refusals.ts";
 import { type Bytes, noBytes } from "./bytes.ts";
 
 /** One plant of an input file: what to send, or why it cannot be sent. */
@@ -72,7 +72,11 @@ export function aboutRow(
 
 /** A refusal of a body as one of the row that was sent as that body. */
 export function rowProblem(
-  { message, reason, position }: Pick<Refusal, "message" | "reason"> & Partial<Pick<Refusal, "position">>,
+  {
+    message,
+    reason,
+    position,
+  }: Pick<PlantRefusal, "message" | "reason"> & Partial<Pick<PlantRefusal, "position">>,
   row: Pick<InputRow, "line" | "element">,
 ): RowProblem {
   return { message: aboutRow(message, position, row), reason: aboutRow(reason, undefined, row) };

@@ -10,7 +10,7 @@ import {
   quote,
 } from "../plants/character-codes.ts";
 import { readPlant } from "../plants/read-plant.ts";
-import { Refusal } from "../plants/refusals.ts";
+import { PlantRefusal } from "../plants/refusals.ts";
 import { Problem } from "../system/problem.ts";
 import { type Bytes, concat, countNewlines, isSpace, noBytes } from "./bytes.ts";
 import { aboutRow, type InputRow, oversizedRow, type RowReader, validRow } from "./input-row.ts";
@@ -153,7 +153,7 @@ export class JsonArrayRows implements RowReader {
     const row = { ...validRow(this.#line, bytes.subarray(0, length)), element: this.#elements + 1 };
     const plant = readPlant(row.json);
     if (length === 0) this.#break("A value is missing.");
-    else if (plant instanceof Refusal && plant.kind === "not-json")
+    else if (plant instanceof PlantRefusal && plant.kind === "not-json")
       this.#break(aboutRow(plant.message, plant.position, row));
     if (this.broken !== undefined) return false;
     rows.push(row);

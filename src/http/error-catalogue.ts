@@ -1,7 +1,7 @@
 import type { Denied } from "../access/gate.ts";
 import { int64Range } from "../plants/int64.ts";
 import type { Rejected } from "../plants/intake.ts";
-import type { RefusalKind } from "../plants/refusals.ts";
+import type { PlantRefusalKind } from "../plants/refusals.ts";
 import type { RequestOutcome } from "../telemetry/metrics.ts";
 import type { WireFaultKind } from "./wire/wire-fault.ts";
 
@@ -24,7 +24,7 @@ const operatorKinds = [
 ] as const;
 
 export type ErrorKind =
-  | RefusalKind
+  | PlantRefusalKind
   | Denied
   | "lacks-scope"
   | Rejected["kind"]

@@ -12,7 +12,7 @@ import type { Intake, Rejected } from "../plants/intake.ts";
 import { parseNewPlant } from "../plants/parse-new-plant.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import type { Outcome } from "../plants/plant-store.ts";
-import { Refusal as PlantRefusal } from "../plants/refusals.ts";
+import { PlantRefusal } from "../plants/refusals.ts";
 import type { Events } from "../telemetry/events.ts";
 import { cutText } from "../text/cut-text.ts";
 import { InvalidValue, oneOf } from "../text/parsers.ts";

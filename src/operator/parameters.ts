@@ -4,7 +4,7 @@ import type { Exchange } from "../http/exchange.ts";
 import { quoted, Refusal } from "../http/refusal.ts";
 import { parseMembers } from "../plants/json-body.ts";
 import { CursorProblem, type PlantFilter, StaleCursor } from "../plants/plant-archive.ts";
-import { Refusal as PlantRefusal } from "../plants/refusals.ts";
+import { PlantRefusal } from "../plants/refusals.ts";
 import { InvalidValue, type Parser, parseTime, textUpTo } from "../text/parsers.ts";
 
 /** What a route accepts, by name: the text of an optional parameter, or a field. */

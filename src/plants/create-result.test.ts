@@ -2,9 +2,9 @@ import { expect, test } from "bun:test";
 import { type CreateResult, createResult } from "./create-result.ts";
 import type { Rejected } from "./intake.ts";
 import type { Outcome } from "./plant-store.ts";
-import { Refusal } from "./refusals.ts";
+import { PlantRefusal } from "./refusals.ts";
 
-const conflict = new Refusal(
+const conflict = new PlantRefusal(
   "id-conflict",
   "The id 7 already belongs to a plant with a different name.",
   "The id already belongs to a plant with a different name.",

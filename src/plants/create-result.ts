@@ -1,12 +1,12 @@
 import type { Rejected } from "./intake.ts";
 import type { NewPlant } from "./plant.ts";
 import type { Outcome } from "./plant-store.ts";
-import { idConflictRefusal, type Refusal } from "./refusals.ts";
+import { idConflictRefusal, type PlantRefusal } from "./refusals.ts";
 
 /** What a client learns about its plant: that it is stored, now or before, or the error that it gets. */
 export type CreateResult =
   | { readonly kind: "created" | "replayed" }
-  | { readonly kind: "refused"; readonly refusal: Refusal }
+  | { readonly kind: "refused"; readonly refusal: PlantRefusal }
   /** The reason is for the log alone. */
   | { readonly kind: "internal-error"; readonly reason: string }
   | Rejected;

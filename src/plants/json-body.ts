@@ -1,5 +1,5 @@
 import { JsonReader, type JsonType } from "./json-reader.ts";
-import { Refusal } from "./refusals.ts";
+import { PlantRefusal } from "./refusals.ts";
 
 // With ignoreBOM the decoder passes a byte order mark through, so that it is refused and not silently dropped.
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -7,22 +7,22 @@ const quotedCharactersMax = 40;
 const quotedNamesMax = 5;
 
 /** The members of a body that must be one JSON object with unique names. */
-export function parseMembers(body: Uint8Array): ReadonlyMap<string, unknown> | Refusal {
+export function parseMembers(body: Uint8Array): ReadonlyMap<string, unknown> | PlantRefusal {
   try {
     return readMembers(body);
   } catch (thrown) {
-    if (thrown instanceof Refusal) return thrown;
+    if (thrown instanceof PlantRefusal) return thrown;
     throw thrown;
   }
 }
 
 /**
  * The body as text.
- * @throws Refusal if it is not UTF-8, or starts with a byte order mark.
+ * @throws PlantRefusal if it is not UTF-8, or starts with a byte order mark.
  */
 export function decodeBody(body: Uint8Array): string {
   if (body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf) {
-    throw new Refusal(
+    throw new PlantRefusal(
       "not-text",
       "The body starts with a byte order mark (EF BB BF). Send UTF-8 without it.",
     );
@@ -30,28 +30,28 @@ export function decodeBody(body: Uint8Array): string {
   try {
     return utf8.decode(body);
   } catch {
-    throw new Refusal("not-text", "The body is not UTF-8.");
+    throw new PlantRefusal("not-text", "The body is not UTF-8.");
   }
 }
 
 /** Skips a value that should have been an object. */
-export function notAnObjectRefusal(json: JsonReader): Refusal {
+export function notAnObjectRefusal(json: JsonReader): PlantRefusal {
   const type = json.peek();
   const source = json.skip();
   json.refuseTrailingText();
-  return new Refusal(
+  return new PlantRefusal(
     "not-an-object",
     `The body must be a JSON object, but is ${describeValue(type, source)}.`,
     `The body must be a JSON object, but is ${describeType(type)}.`,
   );
 }
 
-export function repeatedNamesRefusal(names: ReadonlySet<string>): Refusal {
+export function repeatedNamesRefusal(names: ReadonlySet<string>): PlantRefusal {
   const quoted = [...names].slice(0, quotedNamesMax).map((name) => quoteStart(JSON.stringify(name)));
   const more = names.size > quoted.length ? ` and ${names.size - quoted.length} more` : "";
   const which =
     names.size === 1 ? `The name ${quoted[0]} appears` : `The names ${quoted.join(", ")}${more} each appear`;
-  return new Refusal(
+  return new PlantRefusal(
     "name-repeated",
     `${which} more than once in the object.`,
     "A name appears more than once in the object.",
@@ -74,7 +74,7 @@ export function quoteStart(source: string): string {
   return quoted.length > quotedCharactersMax ? `${quoted.slice(0, quotedCharactersMax).join("")}…` : source;
 }
 
-/** @throws Refusal */
+/** @throws PlantRefusal */
 function readMembers(body: Uint8Array): ReadonlyMap<string, unknown> {
   const json = new JsonReader(decodeBody(body));
   if (json.peek() !== "object") throw notAnObjectRefusal(json);

@@ -21,7 +21,7 @@ import {
   tab,
   zero,
 } from "./character-codes.ts";
-import { formatPosition, Refusal, type TextPosition } from "./refusals.ts";
+import { formatPosition, PlantRefusal, type TextPosition } from "./refusals.ts";
 
 export type JsonType = "object" | "array" | "string" | "number" | "boolean" | "null";
 
@@ -29,7 +29,7 @@ const escapes = /^(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/;
 
 /**
  * Reads JSON text from left to right, strictly by RFC 8259, and returns numbers as their source text.
- * Throws a Refusal with line and column at the first syntax error. Nothing recurses, so depth costs nothing.
+ * Throws a PlantRefusal with line and column at the first syntax error. Nothing recurses, so depth costs nothing.
  */
 export class JsonReader {
   readonly #text: string;
@@ -197,7 +197,7 @@ export class JsonReader {
     const position = this.#positionOf(start);
     const problem = "contains an unpaired surrogate, which is not valid Unicode.";
     const message = `The string at ${formatPosition(position)} ${problem}`;
-    throw new Refusal("not-text", message, `The string ${problem}`, position);
+    throw new PlantRefusal("not-text", message, `The string ${problem}`, position);
   }
 
   #skipSpace(): void {
@@ -208,11 +208,11 @@ export class JsonReader {
     }
   }
 
-  #unexpectedRefusal(expected: string): Refusal {
+  #unexpectedRefusal(expected: string): PlantRefusal {
     const character = this.#text.codePointAt(this.#at);
     const found = character === undefined ? "the body ends" : `found ${formatCharacter(character)}`;
     const position = this.#positionOf(this.#at);
-    return new Refusal(
+    return new PlantRefusal(
       "not-json",
       `The body is not valid JSON: at ${formatPosition(position)}, expected ${expected} but ${found}.`,
       `The body is not valid JSON: expected ${expected}${character === undefined ? " but the body ends" : ""}.`,

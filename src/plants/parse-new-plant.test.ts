@@ -3,12 +3,12 @@ import fc from "fast-check";
 import { int64Max, int64Min } from "./int64.ts";
 import { parseNewPlant, scanPlainPlant } from "./parse-new-plant.ts";
 import { readPlant } from "./read-plant.ts";
-import { Refusal, type RefusalKind } from "./refusals.ts";
+import { PlantRefusal, type PlantRefusalKind } from "./refusals.ts";
 
 const encode = (text: string) => Buffer.from(text);
 const parse = (text: string) => parseNewPlant(encode(text));
 
-const refusal = (text: string) => parse(text) as Refusal;
+const refusal = (text: string) => parse(text) as PlantRefusal;
 
 test("a plant is read from its part of the bytes that arrived", () => {
   const body = '{"id":1,"name":"fern"}';
@@ -31,7 +31,7 @@ test("a plant is accepted with what a parser may trip over", () => {
 });
 
 describe("a body is refused", () => {
-  const refused: [string, RefusalKind, string][] = [
+  const refused: [string, PlantRefusalKind, string][] = [
     ["", "body-empty", "The body is empty."],
     [" ", "not-json", "line 1, column 2, expected a value but the body ends"],
     ["{", "not-json", "line 1, column 2, expected a name or } but the body ends"],
@@ -103,7 +103,7 @@ describe("a body is refused", () => {
     ["objects", '{"a":'.repeat(13_000)],
     ["escapes", `"${"\\u0041".repeat(10_000)}"`],
     ["digits", `{"id":${"1".repeat(65_000)}}`],
-  ])("as many %s as fit", (_, body) => expect(refusal(body)).toBeInstanceOf(Refusal));
+  ])("as many %s as fit", (_, body) => expect(refusal(body)).toBeInstanceOf(PlantRefusal));
 });
 
 describe("for any input", () => {
@@ -182,7 +182,7 @@ describe("for any input", () => {
         fc.pre(text !== "" && text.isWellFormed() && !text.startsWith("\ufeff"));
         const isJson = !(attempt(() => JSON.parse(text)) instanceof SyntaxError);
         const result = parse(text);
-        expect(result instanceof Refusal && result.kind === "not-json").toBe(!isJson);
+        expect(result instanceof PlantRefusal && result.kind === "not-json").toBe(!isJson);
       }),
       { numRuns: 2000 },
     );

@@ -12,7 +12,7 @@ import {
 } from "./character-codes.ts";
 import type { NewPlant } from "./plant.ts";
 import { readPlant } from "./read-plant.ts";
-import type { Refusal } from "./refusals.ts";
+import type { PlantRefusal } from "./refusals.ts";
 
 // Stands in decoded text for bytes that are not UTF-8.
 const replacement = 0xfffd;
@@ -23,7 +23,7 @@ const doubleDigitsMax = 15;
  * Reads a request body as the contract's NewPlant, strictly and exactly, or says what is wrong. The body is what `bytes` has from
  * `start` to `end`: a view of it would cost more than the scan.
  */
-export function parseNewPlant(bytes: Buffer, start = 0, end = bytes.length): NewPlant | Refusal {
+export function parseNewPlant(bytes: Buffer, start = 0, end = bytes.length): NewPlant | PlantRefusal {
   return scanPlainPlant(bytes.toString("utf8", start, end)) ?? readPlant(bytes.subarray(start, end));
 }
 

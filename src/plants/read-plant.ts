@@ -9,7 +9,7 @@ import {
 } from "./json-body.ts";
 import { JsonReader, type JsonType } from "./json-reader.ts";
 import type { NewPlant, PlantField } from "./plant.ts";
-import { Refusal } from "./refusals.ts";
+import { PlantRefusal } from "./refusals.ts";
 
 /** A JSON value of an unexpected type, as it was written. */
 interface JsonSource {
@@ -18,9 +18,9 @@ interface JsonSource {
 }
 
 /** Reads the contract's NewPlant from any JSON, strictly and exactly, or says what is wrong. */
-export function readPlant(body: Uint8Array): NewPlant | Refusal {
+export function readPlant(body: Uint8Array): NewPlant | PlantRefusal {
   if (body.length === 0) {
-    return new Refusal(
+    return new PlantRefusal(
       "body-empty",
       'The body is empty. Send a JSON object such as {"id": 1, "name": "Fern"}.',
     );
@@ -28,7 +28,7 @@ export function readPlant(body: Uint8Array): NewPlant | Refusal {
   try {
     return parseObject(decodeBody(body));
   } catch (thrown) {
-    if (thrown instanceof Refusal) return thrown;
+    if (thrown instanceof PlantRefusal) return thrown;
     throw thrown;
   }
 }
@@ -36,9 +36,9 @@ export function readPlant(body: Uint8Array): NewPlant | Refusal {
 /**
  * Reads a plant from any JSON object. All problems are reported in one refusal, whose kind is the first's: repeated names, then
  * id, name and tag as the contract lists them.
- * @throws Refusal if the text is not one JSON object.
+ * @throws PlantRefusal if the text is not one JSON object.
  */
-function parseObject(text: string): NewPlant | Refusal {
+function parseObject(text: string): NewPlant | PlantRefusal {
   const json = new JsonReader(text);
   if (json.peek() !== "object") throw notAnObjectRefusal(json);
 
@@ -81,7 +81,7 @@ function parseObject(text: string): NewPlant | Refusal {
   if (first === undefined) return { id, name, tag } as NewPlant;
   const message = refusals.map((refusal) => refusal.message).join(" ");
   const reason = refusals.map((refusal) => refusal.reason).join(" ");
-  return new Refusal(first.kind, message, reason);
+  return new PlantRefusal(first.kind, message, reason);
 }
 
 function readId(json: JsonReader): bigint | JsonSource {
@@ -96,26 +96,32 @@ function readString(json: JsonReader): string | JsonSource {
   return type === "string" ? json.readString() : { type, source: json.skip() };
 }
 
-function idRefusal(id: JsonSource | undefined): Refusal {
+function idRefusal(id: JsonSource | undefined): PlantRefusal {
   if (id?.type !== "number") return fieldRefusal("id", "an integer", id);
   const rule = `Field "id" ${int64Rule(id.source)}`;
-  return new Refusal("not-int64", `${rule}, but is ${quoteStart(id.source)}.`, `${rule}.`);
+  return new PlantRefusal("not-int64", `${rule}, but is ${quoteStart(id.source)}.`, `${rule}.`);
 }
 
-function findTextRefusal(field: PlantField, value: string | JsonSource | undefined): Refusal | undefined {
+function findTextRefusal(
+  field: PlantField,
+  value: string | JsonSource | undefined,
+): PlantRefusal | undefined {
   if (typeof value !== "string") return fieldRefusal(field, "a string", value);
   if (!value.includes("\u0000")) return undefined;
-  return new Refusal("holds-nul", `Field "${field}" contains the character U+0000, which cannot be stored.`);
+  return new PlantRefusal(
+    "holds-nul",
+    `Field "${field}" contains the character U+0000, which cannot be stored.`,
+  );
 }
 
 /** The refusal of a field that is missing or has another type. */
-function fieldRefusal(field: string, expected: string, value: JsonSource | undefined): Refusal {
+function fieldRefusal(field: string, expected: string, value: JsonSource | undefined): PlantRefusal {
   if (value === undefined)
-    return new Refusal("field-missing", `Field "${field}" is missing; expected ${expected}.`);
+    return new PlantRefusal("field-missing", `Field "${field}" is missing; expected ${expected}.`);
   const { type, source } = value;
   const hint = field === "tag" && type === "null" ? " Omit it if the plant has none." : "";
   const rule = `Field "${field}" must be ${expected}`;
-  return new Refusal(
+  return new PlantRefusal(
     "wrong-type",
     `${rule}, but is ${describeValue(type, source)}.${hint}`,
     `${rule}, but is ${describeType(type)}.${hint}`,

@@ -10,7 +10,7 @@ import type { Intake, PendingPlant, Rejected } from "../plants/intake.ts";
 import { parseNewPlant } from "../plants/parse-new-plant.ts";
 import type { NewPlant } from "../plants/plant.ts";
 import type { Outcome } from "../plants/plant-store.ts";
-import { Refusal as PlantRefusal } from "../plants/refusals.ts";
+import { PlantRefusal } from "../plants/refusals.ts";
 import { isJsonMediaType } from "./json-media-type.ts";
 
 const replayedHeaders = { "Idempotent-Replayed": "true" };

@@ -4,7 +4,7 @@ import { errorNumbers } from "../../src/console/error-numbers.ts";
 import { catalogue } from "../../src/http/error-catalogue.ts";
 import type { LineOutcome } from "../../src/operator/responses.ts";
 import { readPlant } from "../../src/plants/read-plant.ts";
-import { idConflictRefusal, Refusal } from "../../src/plants/refusals.ts";
+import { idConflictRefusal, PlantRefusal } from "../../src/plants/refusals.ts";
 import { importWith } from "../support/import-with.ts";
 
 describe("refused rows", () => {
@@ -13,7 +13,7 @@ describe("refused rows", () => {
   /** What the service responds to a line that is no plant. */
   function refusalOf(line: Uint8Array): LineOutcome {
     const refusal = readPlant(line);
-    if (!(refusal instanceof Refusal)) throw new Error(`${line} is a plant`);
+    if (!(refusal instanceof PlantRefusal)) throw new Error(`${line} is a plant`);
     const { kind, message, reason, position } = refusal;
     return { error: catalogue[kind].error, message, reason, position };
   }
