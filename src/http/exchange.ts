@@ -55,8 +55,6 @@ export interface BodyHandler {
 export const clientGone = new Error("the client is gone");
 
 const streamStatus = 200;
-// With a weight of 0 it is not acceptable (RFC 9110, 12.4.2).
-const acceptsHtml = /(?:^|,)\s*text\/html\s*(?=$|[,;])(?![^,]*;\s*q=0(?:\.0*)?\s*(?:$|[,;]))/i;
 
 /** One request and its response. Every response leaves by `send`, so none does without the headers that all must carry. */
 export class Exchange implements BodyReceiver {
@@ -115,7 +113,7 @@ export class Exchange implements BodyReceiver {
   /** Whether a person opens the path in a browser. */
   get wantsPage(): boolean {
     const isRead = this.method === "GET" || this.method === "HEAD";
-    return isRead && acceptsHtml.test(this.header("accept") ?? "");
+    return isRead && /\btext\/html\b/i.test(this.header("accept") ?? "");
   }
 
   // Who sent it.

@@ -288,7 +288,6 @@ describe("the address itself", () => {
   test.each([
     ["GET", "/", "*/*"],
     ["GET", "/", "application/json"],
-    ["GET", "/", "text/html;q=0"],
     ["GET", "/", "text/htmlx"],
     ["GET", "/", ""],
     ["POST", "/", browser],
