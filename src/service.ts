@@ -231,8 +231,9 @@ export async function startService(
 }
 
 /**
- * Whichever finds the failure, a write or the store itself, the intake gets it first and accepts no more plants. Then it is
- * logged, and the service stops, unless only this process still has what is stored.
+ * A failed fsync arrives twice: a write throws it into the intake, and the store reports it. Whichever is first stops the intake,
+ * and the other finds it stopped. Then the failure is logged, and the service stops, unless only this process still has what is
+ * stored.
  */
 function handleStoreFailure(
   store: Store,
