@@ -299,7 +299,9 @@ export class Connection implements LimitedConnection, TakesTurns {
   #advance(): void {
     if (this.#next !== "free") return;
     if (this.#mayHandleNext()) {
+      this.#next = "taken";
       const isHandled = this.#handleNext();
+      this.#next = "free";
       // Pipelined requests take turns with those of other connections, however many there are.
       if (isHandled && this.#mayHandleNext()) return this.#waitForTurn();
     }
@@ -313,15 +315,6 @@ export class Connection implements LimitedConnection, TakesTurns {
 
   /** Returns whether a request was handled: its head may be incomplete, or faulty. */
   #handleNext(): boolean {
-    this.#next = "taken";
-    try {
-      return this.#readAndHandle();
-    } finally {
-      this.#next = "free";
-    }
-  }
-
-  #readAndHandle(): boolean {
     const head = this.#incoming.readHead(this.#heads, this.limitEntry.isStranger);
     if (head === undefined) {
       if (this.state.name === "idle" && this.#incoming.length > 0) this.state.enter("head");
