@@ -17,7 +17,7 @@ export const backup = command({
   flags: {
     keep: flag(
       "COUNT",
-      "keep the newest backups in the folder and delete the others, unless one of them has more plants",
+      "keep the newest backups in the folder and delete the others, unless one there has more plants",
       countFrom(1, 100_000),
     ),
     json: jsonFlag,

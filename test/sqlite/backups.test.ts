@@ -107,7 +107,7 @@ describe("backup DIR", () => {
     expect(readdirSync(to).filter((name) => name.endsWith(".db"))).toEqual([expect.stringMatching(dated)]);
   });
 
-  test("--keep removes none, and fails, if one that it would remove has more plants", async () => {
+  test("--keep removes none, and fails, if any other one has more plants", async () => {
     const to = folder.newFolder();
     const larger = join(to, "plants-2026-11-01T00-00-00-000Z.db");
     expect((await backUp(larger)).code).toBe(0);

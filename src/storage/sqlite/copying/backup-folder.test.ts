@@ -131,9 +131,8 @@ describe("--keep", () => {
     const { removed, larger, made } = await backups.backUp(1000, { keep: 1 });
     expect({ removed, larger, plants: made.plants }).toEqual({ removed: [], larger: paths[1], plants: 4 });
     expect(await namesIn(backups)).toHaveLength(4);
-    // One that is kept may have more.
-    const again = await backups.backUp(2000, { keep: 4 });
-    expect(again.removed).toEqual([paths[0] as string]);
+    // Even if that one is kept: the new one, of a store that was put back, is the newest by its name.
+    expect(await backups.backUp(2000, { keep: 4 })).toMatchObject({ removed: [], larger: paths[1] });
   });
 
   test("counts by the newest plant, and not those that were deleted before it", async () => {

@@ -29,7 +29,7 @@ export interface CompletedBackup {
   readonly made: BackupFile;
   /** The paths of the older backups that were removed for it. */
   readonly removed: readonly string[];
-  /** An older backup that has more plants, for which none was removed. */
+  /** Another backup that has more plants, for which none was removed. */
   readonly larger: string | undefined;
   /** Why it could not be recorded; undefined if it was. The backup is good without. */
   readonly unrecorded: string | undefined;
@@ -70,8 +70,8 @@ export class BackupFolder implements DatedBackups {
   }
 
   /**
-   * Makes a backup, and records it. With `keep`, then removes the oldest until that many are left; none if one of them may have
-   * what this one lacks: plants that were changed in the data file since, or more plants.
+   * Makes a backup, and records it. With `keep`, then removes the oldest until that many are left; none if another one may have what
+   * this one lacks: plants that were changed in the data file since, or more plants.
    * @throws Problem
    */
   async backUp(
@@ -83,10 +83,11 @@ export class BackupFolder implements DatedBackups {
     const made = await writeBackup(this.databasePath, this.#path(backupName(this.#stem, atMs)), onStep);
     const unrecorded = whyUnrecorded(this.databasePath, { atMs, ...made });
     if (keep === undefined || !isAsStored(made)) return { made, removed: [], larger: undefined, unrecorded };
-    const old = await this.#oldBackups(keep, made.path);
-    const larger = old.find((backup) => plantsIn(backup) > made.plants);
-    if (larger === undefined) this.#remove(old, made.path);
-    return { made, removed: larger === undefined ? old : [], larger, unrecorded };
+    const others = await this.#otherBackups(made.path);
+    const larger = others.find((backup) => plantsIn(backup) > made.plants);
+    const removed = larger === undefined ? others.slice(keep - 1).reverse() : [];
+    this.#remove(removed, made.path);
+    return { made, removed, larger, unrecorded };
   }
 
   /**
@@ -122,13 +123,12 @@ export class BackupFolder implements DatedBackups {
     return entries.sort((one, other) => other.atMs - one.atMs);
   }
 
-  /** The paths of the complete backups that are too many, the oldest first; never the one just made. */
-  async #oldBackups(keep: number, made: string): Promise<readonly string[]> {
+  /** The paths of the complete backups except the one just made, the newest first. */
+  async #otherBackups(made: string): Promise<readonly string[]> {
     const listed = await this.#list();
-    const others = listed
+    return listed
       .map(({ name }) => this.#path(name))
       .filter((backup) => backup !== made && isChecksumOfBackup(backup));
-    return others.slice(keep - 1).reverse();
   }
 
   #remove(backups: readonly string[], made: string): void {
