@@ -6,17 +6,14 @@ export interface TextPart {
   readonly isMark: boolean;
 }
 
-// An emoji may join others, and have a skin tone or a style: these characters stay inside it.
-const joinerOutsideEmoji = String.raw`(?<!\p{Extended_Pictographic}[\ufe0f\u{1f3fb}-\u{1f3ff}]*)\u200d`;
-const styleOutsideEmoji = String.raw`[\ufe00-\ufe0f](?<!\p{Extended_Pictographic}.)`;
-const controlOrFormat = String.raw`[^\P{C}\u200d]|\p{Zl}|\p{Zp}`;
 /** Letters and a symbol of which nothing is seen, such as the fillers of Hangul. */
 export const letterWithoutInk = String.raw`[\u115f\u1160\u2800\u3164\uffa0]`;
-const otherSpace = String.raw`(?! )\p{Zs}`;
 const kinds = {
+  // It may contain joiners and styles, which are invisible elsewhere.
+  emoji: String.raw`\p{RGI_Emoji}`,
   break: String.raw`\r\n|\n`,
   tab: String.raw`\t`,
-  invisible: [joinerOutsideEmoji, styleOutsideEmoji, controlOrFormat, letterWithoutInk, otherSpace].join("|"),
+  invisible: String.raw`[\p{C}\p{Zl}\p{Zp}\ufe00-\ufe0f]|(?! )\p{Zs}|${letterWithoutInk}`,
   // Spaces at an end of the text.
   edge: "^ +|(?<! ) +$",
   // No script puts so many combining marks on one letter.
@@ -28,7 +25,7 @@ const piece = new RegExp(
   Object.entries(kinds)
     .map(([kind, source]) => `(?<${kind}>${source})`)
     .join("|"),
-  "gu",
+  "gv",
 );
 
 /**
@@ -43,7 +40,8 @@ export function visibleParts(
   const parts: TextPart[] = [];
   let from = 0;
   for (const match of shown.matchAll(piece)) {
-    if (match.groups?.["break"] !== undefined && lines) continue;
+    const { groups = {} } = match;
+    if (groups["emoji"] !== undefined || (groups["break"] !== undefined && lines)) continue;
     if (match.index > from) parts.push({ text: shown.slice(from, match.index), isMark: false });
     from = match.index + match[0].length;
     parts.push(...markOf(match));
