@@ -235,6 +235,8 @@ describe("a message that the documents give as an example is one that a request 
       sent.map(async (refusal) => (await errorIn(await send(refusal))).message),
     );
     const other = await otherMessages[error]?.();
+    if (messages.length === 0 && other === undefined)
+      throw new Error(`no row of \`refusals\` or \`otherMessages\` causes ${error}`);
     expect([...messages, other]).toContain(example);
   });
 });
