@@ -16,8 +16,11 @@ import { licenceProblems } from "./supply-chain.js";
 
 // The commit at which all tests last passed.
 const passedFile = "node_modules/.cache/passed-commit";
-// What test/docs.test.ts compares: the documents with these catalogues.
-const documented = /\.md$|^src\/(?:http\/error-catalogue|config\/settings|telemetry\/metrics)\.ts$/m;
+// What these tests compare with the documents: a page, or a catalogue that it lists.
+const comparing = {
+  "./test/docs.test.ts": /\.md$|^src\/(?:http\/error-catalogue|config\/settings|telemetry\/metrics)\.ts$/m,
+  "./test/public/openapi.test.ts": /^src\/(?:http\/error-catalogue\.ts|public\/openapi\.json)$/m,
+};
 
 const [, , ...args] = process.argv;
 const isCheck = take("--check");
@@ -34,6 +37,7 @@ if (unknown.length > 0) fail(describeUnknown(unknown));
 if (isCheck) {
   const problems = await check();
   if (problems.length > 0) fail(problems.join("\n"));
+  console.log("Format, lint, types and licences: all is well.");
   process.exit();
 }
 console.log(`Random order, seed ${seed}`);
@@ -79,11 +83,15 @@ async function runQuick() {
     });
   const base = ["origin/main", lastPassed(), "HEAD"].find((commit) => git("rev-parse", "--verify", commit));
   if (base === undefined) return run(["./src", ...always]);
-  if (documented.test(git("diff", "--name-only", base))) always.push("./test/docs.test.ts");
+  const changed = git("diff", "--name-only", base);
+  always.push(...Object.keys(comparing).filter((test) => comparing[test].test(changed)));
   const units = await run(["./src"], `--changed=${base}`);
-  console.log(`${units.selected} files of tests in src/ import what has changed since ${base}.`);
-  if (units.selected > 0) return joined(units, await run(always));
-  console.log("All of src/ is tested.");
+  if (units.selected > 0) {
+    console.log(`${units.selected} files of tests in src/ import what has changed since ${base}.`);
+    return joined(units, await run(always));
+  }
+  const why = changed === "" ? "Nothing has changed" : "No test in src/ imports what has changed";
+  console.log(`${why} since ${base}, so all of src/ is tested.`);
   return run(["./src", ...always]);
 }
 
