@@ -52,15 +52,13 @@ export interface Service {
 
 /**
  * What the process has to do once the service has stopped:
- * - `exit`: everything is closed.
- * - `exit-now`: everything is closed too, but a backup or a verification that an operator began still runs, and only the end of
- *   the process stops it.
+ * - `exit`: everything is closed. Only the end of the process stops a backup that still runs.
  * - `exit-without-closing`: the store has failed, before the stop or during it. It was not closed, and the exit must not close it
  *   either: SQLite would delete the WAL.
  * - `stay-up`, until it is killed: the data file was found to be lost only during the stop. This process alone still has what is
  *   stored, and nobody can have copied it yet.
  */
-export type AfterStop = "exit" | "exit-now" | "exit-without-closing" | "stay-up";
+export type AfterStop = "exit" | "exit-without-closing" | "stay-up";
 
 /** Wires everything, in the order in which it starts. The command line runs this, and so do the tests. */
 export async function startService(
@@ -210,10 +208,8 @@ export async function startService(
     const failure = intake.storeFailure;
     if (failure !== undefined)
       return failure instanceof DataFileReplaced && !storeHadFailed ? "stay-up" : "exit-without-closing";
-    const isBackingUp = backups.folder?.isBusy === true;
-    if (isBackingUp) events.backupCutOff();
     events.stopped(store.engine);
-    return isBackingUp ? "exit-now" : "exit";
+    return "exit";
   };
   let stopped: Promise<AfterStop> | undefined;
   return {

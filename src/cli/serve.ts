@@ -65,13 +65,11 @@ export const serve = command({
       case "exit-without-closing":
         // The log has said why.
         return terminal.exitWithoutClosing(1);
-      case "exit-now":
-        // The next backup removes what this one leaves.
-        return terminal.exitWithoutClosing(0);
       case "exit":
         // A PostgreSQL database that opened later and cannot be used: this has not been reported yet.
         if (cause instanceof Error) throw cause;
-        return true;
+        // Everything is closed, and a backup that runs keeps no stop waiting. The next one removes what it leaves.
+        return terminal.exitWithoutClosing(0);
     }
   },
 });

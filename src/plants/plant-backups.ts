@@ -55,8 +55,6 @@ export interface DatedBackups {
   readonly folderPath: string;
   /** The absolute path of the data file. */
   readonly databasePath: string;
-  /** Whether a backup runs. Nothing can stop it but the end of the process. */
-  readonly isBusy: boolean;
   /** The newest first. */
   list(): Promise<ListedBackups>;
   /** Makes a backup. */

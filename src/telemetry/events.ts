@@ -106,7 +106,6 @@ const loggedEvents = {
     ...because(problem),
   })),
   backupFolderUnavailable: row("warn", "there can be no backups in the backup folder", because),
-  backupCutOff: row("warn", "a backup is cut off; a later backup removes what it leaves"),
 
   // Listening and stopping
   plainText: row(

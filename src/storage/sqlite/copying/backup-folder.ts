@@ -45,8 +45,6 @@ export class BackupFolder implements DatedBackups {
   readonly databasePath: string;
   /** The data file's name without its extension, with which the name of each backup begins. */
   readonly #stem: string;
-  /** How many backups run on request. */
-  #running = 0;
   /** The look at the folder that has not ended. In one that hangs, each would hold one of the few threads that fsyncs need too. */
   #looking: Promise<void> | undefined;
 
@@ -54,10 +52,6 @@ export class BackupFolder implements DatedBackups {
     this.folderPath = folderPath;
     this.databasePath = databasePath;
     this.#stem = parse(realDataFile(databasePath)).name;
-  }
-
-  get isBusy(): boolean {
-    return this.#running > 0;
   }
 
   /** The complete backups, the newest first. Only regular files with a backup's name, so none leads out of the folder. */
@@ -95,14 +89,11 @@ export class BackupFolder implements DatedBackups {
    * something else is wrong.
    */
   async backUpOnRequest(atMs: number): Promise<RequestedBackup> {
-    this.#running++;
     try {
       const { made, unrecorded } = await this.backUp(atMs);
       return { path: made.path, warning: warningOf(made, unrecorded), problem: undefined };
     } catch (error) {
       return { path: undefined, warning: undefined, problem: problemText(error, this.folderPath) };
-    } finally {
-      this.#running--;
     }
   }
 
