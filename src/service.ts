@@ -18,6 +18,7 @@ import { waitAtMost } from "./retry/wait-at-most.ts";
 import { configuredBackups, firstTokenFile, openServiceStore } from "./storage/open-store.ts";
 import { startOnceOpen } from "./storage/start-once-open.ts";
 import { DataFileReplaced, type Store, WalIndexLost } from "./storage/store.ts";
+import { messageOf } from "./system/errors.ts";
 import { createEvents, type Events } from "./telemetry/events.ts";
 import type { Log } from "./telemetry/log.ts";
 import { Metrics } from "./telemetry/metrics.ts";
@@ -139,9 +140,7 @@ export async function startService(
   warnOfExpiry(publicListener.certificateExpiresAtMs, events);
 
   // A folder that cannot be used is logged. Nobody waits for one that does not respond.
-  void backups.folder?.list().then(({ problem }) => {
-    if (problem !== undefined) events.backupFolderUnavailable(problem);
-  });
+  backups.folder?.list().catch((error) => events.backupFolderUnavailable(messageOf(error)));
 
   // The operator listener, unless it is off: the console, its API, and metrics. Browsers, probes and Prometheus use it, so it asks
   // for no client certificate; and no page of another origin may call it.

@@ -38,7 +38,7 @@ export const backup = command({
     const { made, removed, larger, unrecorded } = await withSteps(
       terminal,
       { object: from, next },
-      async (onStep): Promise<CompletedBackup> => {
+      async (onStep): Promise<Omit<CompletedBackup, "warning">> => {
         const atMs = Date.now();
         if (isFolder) return new BackupFolder(from, to).backUp(atMs, { keep, onStep });
         const copied = isStream

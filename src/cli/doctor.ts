@@ -21,7 +21,7 @@ import { configuredBackups, refuseGoneStore } from "../storage/open-store.ts";
 import { realDataFile } from "../storage/sqlite/data-file/data-file-path.ts";
 import { hasWriter } from "../storage/sqlite/data-file/writer-lock.ts";
 import { diagnoseDataFile } from "../storage/sqlite/opening/diagnose-data-file.ts";
-import { codeOf, describeFileError } from "../system/errors.ts";
+import { codeOf, describeFileError, messageOf } from "../system/errors.ts";
 import type { Address } from "../system/ip-address.ts";
 import type { ListenerName } from "../telemetry/metrics.ts";
 import { formatPlural } from "../text/counts.ts";
@@ -246,9 +246,13 @@ async function checkDataFile(config: StoreConfig, dataFile: string): Promise<Fac
 }
 
 async function checkBackupFolder(config: StoreConfig): Promise<Facts> {
-  const { backups = [], problem } = (await configuredBackups(config).folder?.list()) ?? {};
-  const newest = backups[0] && `, the newest of ${isoMinutes(backups[0].atMs)}`;
-  return { facts: `${formatPlural(backups.length, "backup")}${newest ?? ""}`, advice: problem };
+  try {
+    const backups = (await configuredBackups(config).folder?.list()) ?? [];
+    const newest = backups[0] && `, the newest of ${isoMinutes(backups[0].atMs)}`;
+    return { facts: `${formatPlural(backups.length, "backup")}${newest ?? ""}` };
+  } catch (error) {
+    return { facts: "cannot be listed", advice: messageOf(error) };
+  }
 }
 
 async function checkPostgres(config: StoreConfig): Promise<Facts> {

@@ -6,6 +6,7 @@ import { requestIdFields } from "../http/log-fields.ts";
 import { quoted, Refusal } from "../http/refusal.ts";
 import { json, stream } from "../http/reply.ts";
 import type { Backup, ConfiguredBackups, DatedBackups } from "../plants/plant-backups.ts";
+import { Problem } from "../system/problem.ts";
 import type { Events } from "../telemetry/events.ts";
 import { shellQuoted } from "../text/shell.ts";
 import { isoTime } from "../text/time.ts";
@@ -41,13 +42,13 @@ export function backupHandlers(
     const state = { isRunning, last };
     const { folder, unavailable } = configured;
     if (folder === undefined) return { unavailable, folder, backups: [], ...state };
-    const { backups, problem } = await folder.list();
-    return {
-      unavailable: problem,
-      folder: folder.folderPath,
-      backups: backups.map((backup) => presentBackup(folder, backup)),
-      ...state,
-    };
+    try {
+      const backups = (await folder.list()).map((backup) => presentBackup(folder, backup));
+      return { unavailable, folder: folder.folderPath, backups, ...state };
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      return { unavailable: error.message, folder: folder.folderPath, backups: [], ...state };
+    }
   }
 
   /** @throws Refusal there are no backups here. */
@@ -60,26 +61,34 @@ export function backupHandlers(
   /** @throws Refusal there is no backup of that name, or the folder cannot be read. */
   async function requireBackup(name: string): Promise<DatedBackups> {
     const folder = requireFolder();
-    const { backups, problem } = await folder.list();
-    if (problem !== undefined) throw new Refusal("store-unavailable", problem);
+    const backups = await folder.list().catch((error) => {
+      throw error instanceof Problem ? new Refusal("store-unavailable", error.message) : error;
+    });
     if (backups.some((backup) => backup.name === name)) return folder;
     throw new Refusal("no-such-path", `There is no backup ${quoted(name)}.`);
   }
 
   async function backUp(folder: DatedBackups, exchange: Exchange, caller: Caller): Promise<void> {
     try {
-      const { path, warning, problem } = await folder.backUpOnRequest(Date.now());
-      last = { name: path && basename(path), problem, warning };
-      if (problem !== undefined) events.backupFailed(requestIdFields(exchange), problem);
+      const { made, warning } = await folder.backUp(Date.now());
+      last = { name: basename(made.path), problem: undefined, warning };
     } catch (error) {
-      events.internalError(() => requestIdFields(exchange), error);
-      // The reason is for the log alone.
-      last = { name: undefined, problem: catalogue["internal-error"].example };
+      const problem = reportFailed(exchange, error);
+      last = { name: undefined, problem };
+      // It has failed, whether or not that can be recorded.
+      await actions.record(exchange, caller, "backup.failed", "data file", problem).catch(() => {});
     }
-    // It has failed, whether or not that can be recorded.
-    if (last.problem !== undefined)
-      await actions.record(exchange, caller, "backup.failed", "data file", last.problem).catch(() => {});
     isRunning = false;
+  }
+
+  /** Returns what the operator is told: why it failed is theirs only if they can solve it. */
+  function reportFailed(exchange: Exchange, error: unknown): string {
+    if (error instanceof Problem) {
+      events.backupFailed(requestIdFields(exchange), error.message);
+      return error.message;
+    }
+    events.internalError(() => requestIdFields(exchange), error);
+    return catalogue["internal-error"].example;
   }
 
   return {

@@ -25,40 +25,25 @@ export interface Backup {
   readonly bytes: number;
 }
 
-/** The backups in the folder. */
-export type ListedBackups =
-  | { readonly backups: readonly Backup[]; readonly problem: undefined }
-  | {
-      readonly backups: readonly [];
-      /** Why they cannot be listed, in a sentence for the operator, who can solve it. */
-      readonly problem: string;
-    };
-
-/** What became of a backup that was asked for. */
-export type RequestedBackup =
-  | {
-      readonly path: string;
-      /** What else is wrong although the backup is complete. */
-      readonly warning: string | undefined;
-      readonly problem: undefined;
-    }
-  | {
-      readonly path: undefined;
-      readonly warning: undefined;
-      /** Why there is no backup, in a sentence for the operator, who can solve it. */
-      readonly problem: string;
-    };
-
-/** A folder with the dated backups of a data file. What the operator can solve is returned, not thrown. */
+/** A folder with the dated backups of a data file. */
 export interface DatedBackups {
   /** The absolute path of the folder. */
   readonly folderPath: string;
   /** The absolute path of the data file. */
   readonly databasePath: string;
-  /** The newest first. */
-  list(): Promise<ListedBackups>;
-  /** Makes a backup. */
-  backUpOnRequest(atMs: number): Promise<RequestedBackup>;
+  /**
+   * The newest first.
+   * @throws Problem they cannot be listed.
+   */
+  list(): Promise<readonly Backup[]>;
+  /**
+   * Makes a backup. The warning is what else is wrong although it is complete.
+   * @throws Problem there is none.
+   */
+  backUp(atMs: number): Promise<{
+    readonly made: { readonly path: string };
+    readonly warning: string | undefined;
+  }>;
   /** Takes a name that `list` returned: any other could lead out of the folder. */
   read(name: string): AsyncIterable<Uint8Array>;
 }

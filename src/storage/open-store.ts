@@ -150,8 +150,9 @@ export async function refuseGoneStore(database: string, { folder }: ConfiguredBa
   refuseStillOpen(path);
   if (folder === undefined || fileSize(path) > 0) return;
   const late = sleep(backupFolderMsMax, undefined, { ref: false });
-  const listed = await Promise.race([folder.list(), late]);
-  const newest = listed?.backups[0];
+  // A folder that cannot be listed is what the service warns of.
+  const listed = folder.list().catch(() => undefined);
+  const newest = (await Promise.race([listed, late]))?.[0];
   if (newest === undefined) return;
   const backup = join(folder.folderPath, newest.name);
   throw new Problem(

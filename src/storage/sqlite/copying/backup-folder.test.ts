@@ -39,7 +39,7 @@ function storeWith(plants: number): string {
 }
 
 async function namesIn(backups: BackupFolder): Promise<readonly string[]> {
-  return (await backups.list()).backups.map(({ name }) => name);
+  return (await backups.list()).map(({ name }) => name);
 }
 
 test.each(["copying", "checking the rows of the copy of", "computing the checksum of"])(
@@ -67,11 +67,11 @@ test("a backup that cannot be recorded is complete, with a warning that names th
   const backups = newFolder(store);
   rmSync(lastBackupFile(store));
   mkdirSync(join(lastBackupFile(store), "in the way"), { recursive: true });
-  const { path, warning } = await backups.backUpOnRequest(1000);
+  const { made, warning } = await backups.backUp(1000);
   expect(warning).toBe(
     `The backup is complete, but it could not be recorded: ${lastBackupFile(store)} cannot be written: it is a directory.`,
   );
-  expect(await namesIn(backups)).toEqual([basename(path as string)]);
+  expect(await namesIn(backups)).toEqual([basename(made.path)]);
 });
 
 test("a backup is recorded as the last one, with how many plants it has", async () => {
@@ -152,7 +152,7 @@ describe("--keep", () => {
     const changed = await backups.backUp(1000, { keep: 1 });
     expect(changed).toMatchObject({ removed: [], larger: undefined, made: { changedBlocks: [0] } });
     expect(existsSync(made.path)).toBe(true);
-    expect((await backups.backUpOnRequest(2000)).warning).toMatch(
+    expect((await backups.backUp(2000)).warning).toMatch(
       /^The backup is complete, but plants were changed after they were stored, in /,
     );
   });

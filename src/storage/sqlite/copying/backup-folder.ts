@@ -1,13 +1,7 @@
 import { createReadStream, rmSync } from "node:fs";
 import { lstat, readdir, stat } from "node:fs/promises";
 import { join, parse } from "node:path";
-import type {
-  Backup,
-  DatedBackups,
-  ListedBackups,
-  OnStep,
-  RequestedBackup,
-} from "../../../plants/plant-backups.ts";
+import type { Backup, DatedBackups, OnStep } from "../../../plants/plant-backups.ts";
 import { codeOf, describeFileError, pathOf } from "../../../system/errors.ts";
 import { Problem } from "../../../system/problem.ts";
 import { describeEachBlock, lastSeq } from "../blocks/blocks.ts";
@@ -33,6 +27,8 @@ export interface CompletedBackup {
   readonly larger: string | undefined;
   /** Why it could not be recorded; undefined if it was. The backup is good without. */
   readonly unrecorded: string | undefined;
+  /** What is wrong although the backup is complete, for the console. */
+  readonly warning: string | undefined;
 }
 
 /**
@@ -55,11 +51,19 @@ export class BackupFolder implements DatedBackups {
   }
 
   /** The complete backups, the newest first. Only regular files with a backup's name, so none leads out of the folder. */
-  async list(): Promise<ListedBackups> {
+  async list(): Promise<readonly Backup[]> {
     try {
-      return { backups: await this.#list(), problem: undefined };
+      await this.#refuseMissingFolder();
+      const entries: Backup[] = [];
+      for (const name of await readdir(this.folderPath)) {
+        const named = parseBackupName(name);
+        if (named?.stem !== this.#stem) continue;
+        const file = await lstat(this.#path(name)).catch(undefinedIfMissing);
+        if (file?.isFile()) entries.push({ name, atMs: named.atMs, bytes: file.size });
+      }
+      return entries.sort((one, other) => other.atMs - one.atMs);
     } catch (error) {
-      return { backups: [], problem: problemText(error, this.folderPath) };
+      throw systemErrorAsProblem(error, this.folderPath);
     }
   }
 
@@ -72,28 +76,22 @@ export class BackupFolder implements DatedBackups {
     atMs: number,
     { keep, onStep = ignoreStep }: { readonly keep?: number | undefined; readonly onStep?: OnStep } = {},
   ): Promise<CompletedBackup> {
-    await this.#refuseMissingFolder();
-    removeOldPartials(this.folderPath, (name) => parseBackupName(name)?.stem === this.#stem);
-    const made = await writeBackup(this.databasePath, this.#path(backupName(this.#stem, atMs)), onStep);
-    const unrecorded = whyUnrecorded(this.databasePath, { atMs, ...made });
-    if (keep === undefined || !isAsStored(made)) return { made, removed: [], larger: undefined, unrecorded };
-    const others = await this.#otherBackups(made.path);
-    const larger = others.find((backup) => plantsIn(backup) > made.plants);
-    const removed = larger === undefined ? others.slice(keep - 1).reverse() : [];
-    this.#remove(removed, made.path);
-    return { made, removed, larger, unrecorded };
-  }
-
-  /**
-   * Like `backUp`, for the console: returns its problem in place of throwing it, or a warning if the backup is complete and
-   * something else is wrong.
-   */
-  async backUpOnRequest(atMs: number): Promise<RequestedBackup> {
     try {
-      const { made, unrecorded } = await this.backUp(atMs);
-      return { path: made.path, warning: warningOf(made, unrecorded), problem: undefined };
+      await this.#refuseMissingFolder();
+      removeOldPartials(this.folderPath, (name) => parseBackupName(name)?.stem === this.#stem);
+      const made = await writeBackup(this.databasePath, this.#path(backupName(this.#stem, atMs)), onStep);
+      const unrecorded = whyUnrecorded(this.databasePath, { atMs, ...made });
+      const warning = warningOf(made, unrecorded);
+      const completed = { made, removed: [], larger: undefined, unrecorded, warning };
+      if (keep === undefined || !isAsStored(made)) return completed;
+      const others = await this.#otherBackups(made.path);
+      const larger = others.find((backup) => plantsIn(backup) > made.plants);
+      if (larger !== undefined) return { ...completed, larger };
+      const removed = others.slice(keep - 1).reverse();
+      this.#remove(removed, made.path);
+      return { ...completed, removed };
     } catch (error) {
-      return { path: undefined, warning: undefined, problem: problemText(error, this.folderPath) };
+      throw systemErrorAsProblem(error, this.folderPath);
     }
   }
 
@@ -102,21 +100,9 @@ export class BackupFolder implements DatedBackups {
     yield* createReadStream(this.#path(name), { highWaterMark: pieceBytes });
   }
 
-  async #list(): Promise<readonly Backup[]> {
-    await this.#refuseMissingFolder();
-    const entries: Backup[] = [];
-    for (const name of await readdir(this.folderPath)) {
-      const named = parseBackupName(name);
-      if (named?.stem !== this.#stem) continue;
-      const file = await lstat(this.#path(name)).catch(undefinedIfMissing);
-      if (file?.isFile()) entries.push({ name, atMs: named.atMs, bytes: file.size });
-    }
-    return entries.sort((one, other) => other.atMs - one.atMs);
-  }
-
   /** The paths of the complete backups except the one just made, the newest first. */
   async #otherBackups(made: string): Promise<readonly string[]> {
-    const listed = await this.#list();
+    const listed = await this.list();
     return listed
       .map(({ name }) => this.#path(name))
       .filter((backup) => backup !== made && isChecksumOfBackup(backup));
@@ -168,16 +154,6 @@ function plantsIn(backup: string): number {
 function undefinedIfMissing(error: unknown): undefined {
   if (codeOf(error) !== "ENOENT") throw error;
   return undefined;
-}
-
-/**
- * The sentence of a problem that the operator can solve, such as what the system reports about the path: that this user may not
- * read it, for example. Throws any other error again.
- */
-function problemText(error: unknown, path: string): string {
-  const problem = systemErrorAsProblem(error, path);
-  if (problem instanceof Problem) return problem.message;
-  throw problem;
 }
 
 /** What is wrong although the backup is complete; changed plants are worse than a record that is missing. */
