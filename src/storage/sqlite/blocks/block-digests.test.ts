@@ -1,9 +1,9 @@
 import { Database } from "bun:sqlite";
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createEmptyStore } from "../../../../test/support/seeded-store.ts";
-import { testPlant, testPlants } from "../../../../test/support/stored-plants.ts";
+import { testPlant } from "../../../../test/support/stored-plants.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { verifyDataFile } from "../copying/verify.ts";
 import { checkpoint, connect } from "../data-file/connect.ts";
@@ -37,10 +37,10 @@ function seqs(first: number, last: number): number[] {
   return Array.from({ length: last - first + 1 }, (_, index) => first + index);
 }
 
-test("a block without any plant gets no digest, also where its text is known to be short", () => {
+test("a block without any plant gets no digest", () => {
   const { database } = emptyStore();
   using _ = database;
-  new BlockDigests(database).write(0, 0);
+  new BlockDigests(database).write(0);
   expect(storedDigests(database).size).toBe(0);
 });
 
@@ -82,59 +82,6 @@ test("a digest is the SHA-256 of the rows as lines of JSON", async () => {
 function sha256(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
-
-describe("the writer, which knows how much text it stored itself,", () => {
-  const longName = "x".repeat(8000);
-
-  async function create(store: SqliteStore, first: number, last: number, name: string): Promise<void> {
-    await store.plants.create(testPlants(seqs(first, last), name), 1);
-  }
-
-  test("writes no digest of a block with too much text", async () => {
-    const file = folder.newPath();
-    await using store = new SqliteStore(file);
-    await create(store, 1, 1024, "short");
-    await create(store, 1025, 1500, longName);
-    await create(store, 1501, 2500, longName);
-    await create(store, 2501, 4096, "short");
-    using database = new Database(file, { readonly: true });
-    // The third block has long names too, but fewer.
-    expect([...storedDigests(database).keys()]).toEqual([0, 2, 3]);
-  });
-
-  test("writes no digest of a block in which another process stored too much text", async () => {
-    const file = folder.newPath();
-    await using store = new SqliteStore(file);
-    await create(store, 1, 1030, "short");
-    using other = new Database(file);
-    const insert = other.query(
-      "INSERT INTO plants (seq, id, name, created_at_ms, created_by) VALUES (?, ?, ?, 1, 'other')",
-    );
-    other.transaction(() => {
-      for (const seq of seqs(1031, 2047)) insert.run(seq, seq, longName);
-    })();
-    await create(store, 2048, 3000, "short");
-    await create(store, 3001, 4100, "short");
-    expect([...storedDigests(other).keys()].map(Number)).toEqual([0, 2, 3]);
-  });
-
-  test("writes no digest of a block in which another process stored too much text before it started", async () => {
-    const { file, database } = emptyStore();
-    const insert = database.query(
-      "INSERT INTO plants (seq, id, name, created_at_ms, created_by) VALUES (?, ?, ?, 1, 'other')",
-    );
-    // A full block without a summary, and most of the next one.
-    database.transaction(() => {
-      for (const seq of seqs(1, 2046)) insert.run(seq, seq, seq <= 1024 ? "short" : longName);
-    })();
-    database.close();
-    await using store = new SqliteStore(file);
-    await create(store, 2047, 2047, "short");
-    await create(store, 2048, 2048, "short");
-    using reader = new Database(file, { readonly: true });
-    expect([...storedDigests(reader).keys()]).toEqual([0]);
-  });
-});
 
 test.each([
   ["long names", "x".repeat(7750), "x".repeat(7800)],

@@ -20,8 +20,6 @@ export interface BlockDigest {
 const linesBytesMax = 8_000_000;
 // Up to this much text is read at once, which is faster. As JSON it can be six times as much: a control character becomes \u0001.
 const atOnceBytesMax = 1_000_000;
-// The most bytes that a UTF-16 unit becomes.
-const utf8BytesMax = 3;
 
 // One row as a line of JSON.
 const lineSql = "json_array(seq, id, name, tag, created_at_ms, created_by)";
@@ -37,22 +35,16 @@ export class BlockDigests {
     this.#insert = database.query("INSERT OR IGNORE INTO block_digests (block, digest) VALUES (?, ?)");
   }
 
-  /**
-   * A block without any plant, or with too much text, gets no digest. `textLengthMax` is the most text that its plants have, in
-   * UTF-16 units; infinite if it is not known.
-   */
-  write(block: number, textLengthMax = Number.POSITIVE_INFINITY): void {
-    const found = this.#read(block, textLengthMax);
+  /** A block without any plant, or with too much text, gets no digest. */
+  write(block: number): void {
+    const found = this.#read(block);
     if (found === undefined || found.plants === 0) return;
     this.#insert.run(block, Buffer.from(found.digest, "hex"));
   }
 
-  #read(block: number, textLengthMax: number): PlantsDigest | undefined {
-    const range = rangeOf(block);
+  #read(block: number): PlantsDigest | undefined {
     try {
-      // If even the longest text fits, the lengths need not be read.
-      if (textLengthMax * utf8BytesMax <= atOnceBytesMax) return this.#reader.readAtOnce(range);
-      return this.#reader.readWithin(linesBytesMax, range);
+      return this.#reader.readWithin(linesBytesMax, rangeOf(block));
     } catch (error) {
       // The row is damaged, and its text is no text: `verify` names it. That is no reason to stop the service.
       if (sqliteCodeOf(error) === "SQLITE_ERROR") return undefined;
@@ -104,12 +96,12 @@ export class DigestReader {
   readWithin(bytesMax: number, range: SeqRange): PlantsDigest | undefined {
     const bytes = this.#size.get(range.low, range.high)?.bytes ?? null;
     if (bytes === null) return digestOfNone;
-    if (bytes <= atOnceBytesMax) return this.readAtOnce(range);
+    if (bytes <= atOnceBytesMax) return this.#readAtOnce(range);
     return bytes > bytesMax ? undefined : this.#readEach(bytesMax, range);
   }
 
-  /** The digest of rows that are known to have little text, by one statement. */
-  readAtOnce({ low, high }: SeqRange): PlantsDigest {
+  /** The digest of rows that have little text, by one statement. */
+  #readAtOnce({ low, high }: SeqRange): PlantsDigest {
     const found = this.#lines.get(low, high);
     // An aggregate always returns a row: without any plant, its lines are null.
     if (found === null || found.plants === 0n) return digestOfNone;

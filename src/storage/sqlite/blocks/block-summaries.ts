@@ -22,8 +22,6 @@ const inserts = [
 // Another program may have added thousands of blocks; one batch summarises at most this many.
 const blocksPerBatchMax = 64;
 
-const unknownLength = Number.POSITIVE_INFINITY;
-
 /**
  * Writes the summary and the digest of each block that is full, inside the writer's own transactions. It counts what this process
  * stores, so that a batch which fills no block reads nothing.
@@ -37,8 +35,6 @@ export class BlockSummaries {
   /** The seq of the last plant, and of the last one in a block with a summary. Another process may have changed both since. */
   #lastStored = 0;
   #lastSummarised = 0;
-  /** How long the text of the plants between these two is, at most; unknown unless this process has stored them all. */
-  #textLengthMax = unknownLength;
 
   constructor(database: Database, blocksMax = blocksPerBatchMax) {
     this.#database = database;
@@ -51,26 +47,20 @@ export class BlockSummaries {
 
   /**
    * Counts the plants that were stored, and summarises the blocks that are full with them. To be called inside the transaction
-   * that stored them. The length of their text is in UTF-16 units, if it is known.
+   * that stored them.
    */
-  summariseIfFull(plants: number, textLength = unknownLength): void {
+  summariseIfFull(plants: number): void {
     this.#lastStored += plants;
-    this.#textLengthMax += textLength;
     if (this.#lastStored < this.#lastSummarised + blockPlants) return;
-    // This is checked inside the lock: another process may have stored plants or summarised blocks, and then the text is unknown.
+    // This is checked inside the lock: another process may have stored plants or summarised blocks.
     if (!this.#isUpToDate()) this.reload();
     this.#summariseFullBlocks();
-    // The plants without a summary are the last ones that were stored. If there are at most as many of them as this batch has,
-    // all of them are from this batch, and their text is at most as long as its text.
-    const left = this.#lastStored - this.#lastSummarised;
-    this.#textLengthMax = left <= plants ? textLength : unknownLength;
   }
 
   /** To be called when a transaction was rolled back, and what it wrote here with it. */
   reload(): void {
     this.#lastStored = lastSeq(this.#database);
     this.#lastSummarised = lastSummarised(this.#database);
-    this.#textLengthMax = unknownLength;
   }
 
   #isUpToDate(): boolean {
@@ -85,7 +75,7 @@ export class BlockSummaries {
       const { low, high } = rangeOf(block);
       if (high > this.#lastStored) return;
       for (const insert of this.#inserts) insert.run(block, low, high);
-      this.#digests.write(block, this.#textLengthMax);
+      this.#digests.write(block);
       this.#lastSummarised = high;
     }
   }

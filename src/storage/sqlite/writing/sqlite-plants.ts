@@ -53,15 +53,12 @@ export class SqlitePlants implements PlantStore {
     return this.#writer.transaction(() => {
       const outcomes: Outcome[] = [];
       let plants = 0;
-      let textLength = 0;
       for (const toStore of batch) {
         const outcome = this.#createOne(toStore, nowMs);
         outcomes.push(outcome);
-        if (outcome !== created) continue;
-        plants++;
-        textLength += textLengthOf(toStore);
+        if (outcome === created) plants++;
       }
-      this.#summaries.summariseIfFull(plants, textLength);
+      this.#summaries.summariseIfFull(plants);
       return outcomes;
     }, this.#rolledBack);
   }
@@ -103,8 +100,4 @@ export class SqlitePlants implements PlantStore {
       };
     }
   }
-}
-
-function textLengthOf({ plant, createdBy }: PlantToStore): number {
-  return plant.name.length + (plant.tag?.length ?? 0) + createdBy.length;
 }
