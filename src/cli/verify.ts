@@ -45,7 +45,7 @@ function verifiedText(path: string, verified: Verified): string {
   const { problems, lastBackup } = verified;
   const listed = problems.map((problem) => `  ${problem}\n`).join("");
   if (problems.length > 0)
-    return `${path} is damaged:\n${listed}Restore a sound backup, or check --database if it is not a data file.\n`;
+    return `${path} is not sound:\n${listed}Restore a sound backup, or check --database if it is not a data file.\n`;
   const found = `${path}: no damage found. ${checkedText(verified)}\n${digestText(verified)}`;
   if (lastBackup === undefined) return found;
   const covered = formatPlural(lastBackup.coveredPlants, "plant");

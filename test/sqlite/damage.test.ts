@@ -97,7 +97,7 @@ test.each<[what: string, sentence: string, noticing: string[], harm: (bytes: Buf
     expect(said).toEqual(expected);
     const { code, err } = await runOn(file, "verify");
     expect(code).toBe(1);
-    expect(err).toMatch(/is damaged:\n(?: {2}.+\n)+Restore a sound backup, or check --database/);
+    expect(err).toMatch(/is not sound:\n(?: {2}.+\n)+Restore a sound backup, or check --database/);
   },
 );
 
@@ -119,7 +119,7 @@ test("four overwritten bytes are readable problems, each once, in lines and in J
   expect(code).toBe(1);
   const { problems } = JSON.parse((await runOn(file, "verify --json")).out);
   const lines = problems.map((problem: string) => `  ${problem}\n`);
-  expect(err).toStartWith(`${file} is damaged:\n${lines.join("")}Restore a`);
+  expect(err).toStartWith(`${file} is not sound:\n${lines.join("")}Restore a`);
   expect(problems[0]).toMatch(/^Tree \d+ page \d+ cell 1: Offset 65535 out of range [\d.]+$/);
   expect(lines.join("").split("\n")).toHaveLength(new Set(problems).size + 1);
   // SQLite repeats this one for each block.

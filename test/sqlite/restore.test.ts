@@ -58,7 +58,7 @@ test("a backup that does not match its checksum is not restored, and damaged for
   expect(refused.code).toBe(1);
   expect(existsSync(restored)).toBe(false);
   const verified = await verifyFile(backup);
-  expect(verified.err).toMatch(/is damaged:\n {2}its checksum is not the one in .*\.sha256/);
+  expect(verified.err).toMatch(/is not sound:\n {2}its checksum is not the one in .*\.sha256/);
   expect(verified.code).toBe(1);
 });
 

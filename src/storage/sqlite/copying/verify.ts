@@ -51,7 +51,7 @@ export async function verifyDataFile(path: string, onStep: OnStep = ignoreStep):
   // Plants that cannot be read cannot be compared with the last backup either.
   const lastBackup = rows.blocks === undefined || typeof recorded?.digest !== "string" ? undefined : recorded;
   if (rows.blocks !== undefined && lastBackup !== undefined)
-    problems.push(...backupProblems(rows.blocks, lastBackup));
+    problems.push(...backupProblems(rows.plants, rows.blocks, lastBackup));
   return {
     schema,
     plants: rows.plants,
@@ -83,11 +83,16 @@ function trySchema(path: string, problems: string[]): number | undefined {
 
 /** The digest of the plants that the last backup covers is computed again, from the rows. */
 function backupProblems(
+  plants: number,
   blocks: NonNullable<CheckedRows["blocks"]>,
-  { atMs, coveredPlants, digest }: LastBackup,
+  { atMs, coveredPlants, digest, plants: inBackup }: LastBackup,
 ): string[] {
+  const backup = `the last backup, made at ${isoTime(atMs)}`;
+  if (plants < inBackup)
+    return [
+      `it has ${plants} plants, and ${backup}, has ${inBackup}: an older state was put back, or plants are lost`,
+    ];
   const covered = digestOfStore(blocks.filter(({ block }) => rangeOf(block).high <= coveredPlants));
   if (covered.digest === digest) return [];
-  const at = isoTime(atMs);
-  return [`its first ${coveredPlants} plants are not those of the last backup, made at ${at}`];
+  return [`its first ${coveredPlants} plants are not those of ${backup}`];
 }
