@@ -45,6 +45,7 @@ export async function writeBackup(
   try {
     const copied = await copyDataFile(thread, from, partial);
     const sha256 = await thread.computeChecksum(partial);
+    // Of two backups to one file at once, the first that creates this goes on.
     writeNew(checksumFile(to), `${sha256}  ${basename(to)}\n`);
     try {
       giveName(partial, to);

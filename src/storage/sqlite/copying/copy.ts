@@ -2,15 +2,15 @@
 // and synced.
 
 import { randomBytes } from "node:crypto";
-import { linkSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
+import { readdirSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { StoreDigest } from "../../../plants/plant-backups.ts";
-import { codeOf, describeFileError, syscallOf } from "../../../system/errors.ts";
+import { syscallOf } from "../../../system/errors.ts";
 import { Problem } from "../../../system/problem.ts";
 import { dayMs } from "../../../text/duration.ts";
 import { digestOfStore } from "../blocks/block-digests.ts";
 import { refuseExisting } from "../data-file/data-file-path.ts";
-import { fileSize, noLinks, removeDatabase } from "../data-file/durable-files.ts";
+import { fileSize, removeDatabase } from "../data-file/durable-files.ts";
 import type { CopyThread } from "./copy-calls.ts";
 
 /** What is known of a copy that was checked as `verify` checks a data file. */
@@ -72,20 +72,12 @@ export async function copyDataFile(
 }
 
 /**
- * Gives a complete copy its name: by a link, which fails if a file was created in the meantime, where a rename would replace it.
- * @throws Problem
+ * Gives a complete copy its name.
+ * @throws Problem a file was created there in the meantime.
  */
-export function giveName(partial: string, path: string, link = linkSync): void {
-  try {
-    link(partial, path);
-    rmSync(partial);
-  } catch (error) {
-    const code = codeOf(error);
-    if (code === "EEXIST") throw new Problem(`${path} was created meanwhile; it was not replaced.`);
-    if (!noLinks.includes(code)) throw new Problem(`${path} cannot be created: ${describeFileError(error)}.`);
-    refuseExisting(path, "It was created meanwhile");
-    renameSync(partial, path);
-  }
+export function giveName(partial: string, path: string): void {
+  refuseExisting(path, "It was created meanwhile");
+  renameSync(partial, path);
 }
 
 /** What stays, because its folder is gone or may not be changed, is removed by a later copy; why this one failed says more. */
