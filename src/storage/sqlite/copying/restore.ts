@@ -68,13 +68,13 @@ export async function restoreDataFile(
   const checked = await compareChecksum(from, thread);
   const isComplete = isCompleteSource(from, path, warn);
 
-  const folders = [dirname(path), ...makeDirectory(dirname(path))];
+  makeDirectory(dirname(path));
   using _lock = lockForWriting(path);
   const hasOld = oldFiles(path).length > 0;
   if (hasOld) refuseTooLittleSpace(from, path);
   const copied = await makeCopy(thread, from, path, isComplete);
   const before = hasOld ? putInPlace(path) : putNew(path);
-  for (const folder of folders) syncDirectory(folder);
+  syncDirectory(dirname(path));
   return { path, ...checked, ...copied, before };
 }
 

@@ -33,24 +33,23 @@ const fileMode = 0o600;
 // What file systems without fsync for folders return.
 const noFolderSync = ["EINVAL", "EBADF", "ENOTSUP", "EOPNOTSUPP"];
 
-/** Creates the folder and its missing parents, each for the owner of its parent; returns each folder whose listing changed. */
-export function makeDirectory(folder: string): string[] {
+/** Creates the folder and its missing parents, each for the owner of its parent, and syncs each one whose listing changed. */
+export function makeDirectory(folder: string): void {
   let topmost: string | undefined;
   try {
     topmost = mkdirSync(folder, { recursive: true, mode: folderMode });
   } catch (error) {
     throw new Problem(`The folder ${folder} cannot be created: ${describeFileError(error)}.`);
   }
-  if (topmost === undefined) return [];
-  const changed = [folder];
-  for (let at = folder; at !== dirname(topmost); at = dirname(at)) changed.push(dirname(at));
   // Windows has neither such owners nor descriptors of folders.
-  if (platform() === "win32") return changed;
-  for (const created of changed.slice(0, -1).reverse())
-    withFile(created, constants.O_DIRECTORY | constants.O_NOFOLLOW, (file) =>
-      giveFileTo(statSync(dirname(created)), file),
+  if (topmost === undefined || platform() === "win32") return;
+  const created = [folder];
+  for (let at = folder; at !== topmost; at = dirname(at)) created.unshift(dirname(at));
+  for (const each of created)
+    withFile(each, constants.O_DIRECTORY | constants.O_NOFOLLOW, (file) =>
+      giveFileTo(statSync(dirname(each)), file),
     );
-  return changed;
+  for (const changed of [dirname(topmost), ...created]) syncDirectory(changed);
 }
 
 export function syncDirectory(folder: string): void {

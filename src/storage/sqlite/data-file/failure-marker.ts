@@ -3,7 +3,7 @@
 import { existsSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { Problem } from "../../../system/problem.ts";
-import { makeDirectory, readJsonFile, replaceFile, syncDirectory, whyNotWritten } from "./durable-files.ts";
+import { makeDirectory, readJsonFile, replaceFile, whyNotWritten } from "./durable-files.ts";
 
 /**
  * What happened to the data file while it was open:
@@ -21,13 +21,11 @@ export function markerFile(path: string): string {
 export function whyFailureUnrecorded(path: string, reason: Failure): string | undefined {
   return whyNotWritten(() => {
     // The folder may have been deleted too.
-    const created = makeDirectory(dirname(path));
+    makeDirectory(dirname(path));
     // One that is there says as much, and its time is that of the first failure, by which the folder for the old files is named.
     if (reason === "sync-failed" && existsSync(markerFile(path))) return;
     // A failed sync need not be known after a power loss, which empties the page cache too; and this disk may fail again.
-    const sync = reason !== "sync-failed";
-    replaceFile(markerFile(path), `${JSON.stringify({ reason })}\n`, { sync });
-    if (sync) for (const folder of created) syncDirectory(folder);
+    replaceFile(markerFile(path), `${JSON.stringify({ reason })}\n`, { sync: reason !== "sync-failed" });
   });
 }
 

@@ -10,7 +10,7 @@ import type { StoreEvents } from "../../store.ts";
 import { connect, failureText, isLocked, lockWaitMsMax, setDurable } from "../data-file/connect.ts";
 import { realDataFile, refuseUnusablePath } from "../data-file/data-file-path.ts";
 import { asDataFileProblem } from "../data-file/data-file-problem.ts";
-import { createEmpty, makeDirectory, syncDirectory } from "../data-file/durable-files.ts";
+import { createEmpty, makeDirectory } from "../data-file/durable-files.ts";
 import { readMarker, refuseMarked } from "../data-file/failure-marker.ts";
 import { openUnmoved } from "../data-file/inode.ts";
 import { readLastBackup, recordStore } from "../data-file/last-backup.ts";
@@ -78,7 +78,7 @@ function refuseOldSqlite(): void {
 function open(named: string, options: OpenOptions, events: StoreEvents): OpenDataFile {
   const { mayCreate, writesPlants } = options;
   const path = realDataFile(named);
-  const folders = mayCreate ? makeDirectory(dirname(path)) : [];
+  if (mayCreate) makeDirectory(dirname(path));
   refuseUnusablePath(path, constants.R_OK | constants.W_OK);
   if (!mayCreate) refuseMissingFile(path);
   refuseMountPoint(path);
@@ -97,8 +97,6 @@ function open(named: string, options: OpenOptions, events: StoreEvents): OpenDat
       refuseShort(database, path);
       readNewestRows(database);
     }
-    // A power loss must not remove the folders that were just created.
-    for (const folder of folders) syncDirectory(folder);
     // 7. From now on the data file needs its WAL, and a start without it is refused.
     if (writesPlants) markInUse(database, path);
     if (lock !== undefined) recordStore(path);
