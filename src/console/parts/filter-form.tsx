@@ -1,10 +1,9 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { withQuery } from "../api.ts";
 import { useRouter } from "../console.ts";
 import { Button, Field, Select } from "./controls.tsx";
 import { type Filter, fieldTimeMax, localTime, presetLabels, readFilter, toUtc } from "./filter.ts";
-import { usePageKeys } from "./hooks.ts";
 import { Icon } from "./icons.tsx";
 
 /** The filter in the address, and how to change it. */
@@ -86,11 +85,10 @@ interface SearchFieldProps {
   readonly onEnter: (searched: string) => void;
 }
 
-/** The search by name, applied by Enter and half a second after the last key. The key / leads there. */
+/** The search by name, applied by Enter and half a second after the last key. */
 export function SearchField({ label, onEnter }: SearchFieldProps) {
   const { filter, change } = useFilter();
   const { name = "" } = filter;
-  const field = useRef<HTMLInputElement>(null);
   const [typed, setTyped] = useState<string>();
   const apply = (): void => {
     if (typed === undefined) return;
@@ -101,21 +99,12 @@ export function SearchField({ label, onEnter }: SearchFieldProps) {
     const timer = setTimeout(apply, typingMs);
     return () => clearTimeout(timer);
   }, [typed]);
-  usePageKeys((event) => {
-    if (event.key !== "/") return;
-    // The key must not be typed into the search, nor open the search of Firefox.
-    event.preventDefault();
-    field.current?.select();
-    field.current?.focus();
-  });
   return (
     <div class="search-box">
       <Icon name="search" />
       <input
-        ref={field}
         type="search"
         aria-label={label}
-        aria-keyshortcuts="/"
         placeholder={label}
         spellcheck={false}
         value={typed ?? name}
