@@ -84,7 +84,9 @@ export class BackupFolder implements DatedBackups {
       const warning = warningOf(made, unrecorded);
       const completed = { made, removed: [], larger: undefined, unrecorded, warning };
       if (keep === undefined || !isAsStored(made)) return completed;
-      const others = await this.#otherBackups(made.path);
+      const others = (await this.list())
+        .map(({ name }) => this.#path(name))
+        .filter((backup) => backup !== made.path && isChecksumOfBackup(backup));
       const larger = others.find((backup) => plantsIn(backup) > made.plants);
       if (larger !== undefined) return { ...completed, larger };
       const removed = others.slice(keep - 1).reverse();
@@ -98,14 +100,6 @@ export class BackupFolder implements DatedBackups {
   /** Reads a backup that `list` returned. The file is opened only once someone reads it: a download may still be refused. */
   async *read(name: string): AsyncGenerator<Uint8Array, void, void> {
     yield* createReadStream(this.#path(name), { highWaterMark: pieceBytes });
-  }
-
-  /** The paths of the complete backups except the one just made, the newest first. */
-  async #otherBackups(made: string): Promise<readonly string[]> {
-    const listed = await this.list();
-    return listed
-      .map(({ name }) => this.#path(name))
-      .filter((backup) => backup !== made && isChecksumOfBackup(backup));
   }
 
   #remove(backups: readonly string[], made: string): void {
