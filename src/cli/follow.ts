@@ -82,6 +82,7 @@ export const follow = command({
         startedAt ??= page.now;
         if (once && isCompleteTo(startedAt, page)) break;
       }
+      if (terminal.errIsTerminal) terminal.note(`Followed ${progress().outcome}.\n`);
       return true;
     } catch (error) {
       throw asProblem(error, path);
