@@ -25,8 +25,6 @@ interface UncheckedRow {
   id: unknown;
   name: Uint8Array | null;
   tag: Uint8Array | null;
-  created_at_ms: unknown;
-  created_by: unknown;
 }
 
 /** Checks every row, and the digest of every block. Damage is returned, never thrown. */
@@ -55,7 +53,7 @@ class RowCheck {
     this.#database = database;
     this.#progress = progress;
     this.#rows = database.query(
-      `SELECT seq, id, CAST(name AS BLOB) AS name, CAST(tag AS BLOB) AS tag, created_at_ms, created_by
+      `SELECT seq, id, CAST(name AS BLOB) AS name, CAST(tag AS BLOB) AS tag
          FROM plants WHERE seq BETWEEN ? AND ? ORDER BY seq`,
     );
     this.#digests = new DigestReader(database);
@@ -140,17 +138,11 @@ function damageOfRows(error: unknown): string {
   return error.message;
 }
 
-function problemsOf({
-  name,
-  tag,
-  created_at_ms: createdAtMs,
-  created_by: createdBy,
-}: UncheckedRow): string[] {
+/** What SQLite's integrity check does not see: it checks the type of each value, and neither the bytes of a text nor zeros in it. */
+function problemsOf({ name, tag }: UncheckedRow): string[] {
   const problems: string[] = [];
   if (name === null || !isText(name)) problems.push("its name is not text");
   if (tag !== null && !isText(tag)) problems.push("its tag is not text");
-  if (typeof createdAtMs !== "bigint") problems.push("its time is not a number");
-  if (typeof createdBy !== "string" || createdBy === "") problems.push("it is not known who sent it");
   return problems;
 }
 
