@@ -80,12 +80,6 @@ export function newFileProblem(path: string): Problem {
 
 /** @throws Problem another program made the file. */
 function refuseForeignFile(database: Database, path: string): void {
-  const encoding = database.query<{ encoding: string }, []>("PRAGMA encoding").get()?.encoding;
-  // Names would be stored as other bytes, and a lone surrogate could be among them.
-  if (encoding !== "UTF-8")
-    throw new Problem(
-      `${path} stores text as ${encoding}, and plant-store's files store it as UTF-8: another program made it. Restore a backup, or use another data file.`,
-    );
   const owner = readPragma(database, "application_id");
   const schemaRow = database.query("SELECT 1 FROM sqlite_schema LIMIT 1").get();
   const isNew = owner === 0n && schemaRow === null;
