@@ -67,7 +67,7 @@ function takeFlag(
 ): { readonly name: string; readonly text: string } {
   const [, flag = "", attached] = /^([^=]*)(?:=(.*))?$/s.exec(arg) ?? [];
   const known = flagsOf(command).find(({ name }) => flag === `--${name}`);
-  if (known === undefined) throw unknownFlagError(flag, attached ?? rest[0], command);
+  if (known === undefined) throw unknownFlagError(flag, command);
   const { name, placeholder } = known;
   if (placeholder === "") {
     if (attached !== undefined) throw misuse(`${flag} takes no value.`);
@@ -79,18 +79,12 @@ function takeFlag(
   return { name, text };
 }
 
-function unknownFlagError(flag: string, value: string | undefined, command: Command): Problem {
+function unknownFlagError(flag: string, command: Command): Problem {
   const { variable } = secrets.accessToken;
   if (flag === "--token" && secretsOf(command).some((secret) => secret.variable === variable))
     return misuse(`Unknown flag ${flag}; set the environment variable ${variable}.`);
-  return misuse(`Unknown flag ${flag}.${didYouMean(flagMeantBy(flag, value, command))}`);
-}
-
-/** The flag that was probably meant. A value is quoted only if it is a port: any other may be a secret. */
-function flagMeantBy(flag: string, value = "", command: Command): string | undefined {
   const names = flagsOf(command).map(({ name }) => name);
-  if (flag === "--port" && names.includes("listen"))
-    return `--listen 127.0.0.1:${/^\d{1,5}$/.test(value) ? value : "PORT"}`;
-  const nearest = nearestWord(flag.replace(/^-+/, ""), names);
-  return nearest && `--${nearest}`;
+  const isPort = flag === "--port" && names.includes("listen");
+  const meant = isPort ? "listen HOST:PORT" : nearestWord(flag.replace(/^-+/, ""), names);
+  return misuse(`Unknown flag ${flag}.${didYouMean(meant && `--${meant}`)}`);
 }

@@ -26,9 +26,8 @@ test.each<[line: string, said: string, code?: number]>([
   ["list -json", "Unknown flag -json. Did you mean --json? See"],
   ["list -x", "Unknown flag -x. See plant-store list --help."],
   ["list --port 3000", "Unknown flag --port. See plant-store list --help."],
-  ["serve --port 3000", "Did you mean --listen 127.0.0.1:3000? See plant-store serve --help."],
-  ["serve --port=3000", "Did you mean --listen 127.0.0.1:3000? See"],
-  ["serve --port secret", "Did you mean --listen 127.0.0.1:PORT? See"],
+  ["serve --port 3000", "Did you mean --listen HOST:PORT? See plant-store serve --help."],
+  ["serve --port=3000", "Did you mean --listen HOST:PORT? See"],
   ["serve --listen 80", ', but is "80". See plant-store serve --help.'],
   ["serve --quiet", "Unknown flag --quiet. See plant-store serve --help."],
   // An address reserved for documentation, so that no machine has it.
