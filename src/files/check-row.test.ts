@@ -38,9 +38,9 @@ test("a row is refused in the same words, checked or sent", () => {
   expect(wordsAbout('{"name":"a"}')).toBe('Field "id" is missing; expected an integer.');
 });
 
-test("the position of a service whose parser says something else is not taken for that of the row", () => {
-  const message = "The body is not valid JSON: at line 1, column 7, a value is missing.";
+test("a position that the parser here does not find stays as the service says it", () => {
+  const message = "The body is not valid JSON: at line 1, column 3, a value is missing.";
   expect(answerAboutRow(message, rowOf('{"id":}', 8))).toBe(
-    "The row is not valid JSON: at line 1, column 7, a value is missing.",
+    "The row is not valid JSON: at line 1, column 3, a value is missing.",
   );
 });

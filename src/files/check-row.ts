@@ -16,11 +16,10 @@ export function checkRow(row: InputRow): CheckedRow {
 
 /**
  * What the service said about a row that was sent to POST /plants, as a message about the row. The contract's Error body has no
- * position, but the parser of the service, which is also here, knows it. Another version of it may word the message differently,
- * and may mean another position.
+ * position, but the parser of the service, which is also here, knows it. If another version of it means another position, the
+ * message stays as it is.
  */
 export function answerAboutRow(message: string, row: InputRow): string {
   const refusal = readPlant(row.json);
-  const isSame = refusal instanceof PlantRefusal && refusal.message === message;
-  return aboutRow(message, isSame ? refusal.position : undefined, row);
+  return aboutRow(message, refusal instanceof PlantRefusal ? refusal.position : undefined, row);
 }
