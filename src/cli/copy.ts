@@ -3,7 +3,7 @@ import { secrets, settings } from "../config/settings.ts";
 import { parseId } from "../files/plant-json.ts";
 import { type PlantArchive, pagesOf } from "../plants/plant-archive.ts";
 import { type CopyCounts, copyStore, newCopyCounts } from "../storage/copy-store.ts";
-import { createStore, openForReading, openStore } from "../storage/open-store.ts";
+import { openForReading, openStore } from "../storage/open-store.ts";
 import { isSameFile } from "../storage/sqlite/data-file/inode.ts";
 import { refuseMissingFile } from "../storage/sqlite/data-file/writer-lock.ts";
 import { misuse, Problem } from "../system/problem.ts";
@@ -49,10 +49,11 @@ export const copy = command({
       // Both are opened as a command with that --database would open it.
       await using source = await openForReading(configFor(from));
       await refuseUnknownIds(source.archive, without);
-      const open = without.size > 0 ? createStore : openStore;
-      await using target = await notingNewFile(to, terminal, () => open(configFor(to)));
+      await using target = await notingNewFile(to, terminal, () => openStore(configFor(to)));
       const first = await pagesOf(target.archive, {}, 1).next();
       const hadPlants = !first.done && first.value.plants.length > 0;
+      if (hadPlants && without.size > 0)
+        throw new Problem(`${withoutPassword(to)} has plants already; with --without, name a new store.`);
 
       // A plant that the target refuses does not end the copy.
       const onFailed = (id: bigint, reason: string) =>

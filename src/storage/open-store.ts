@@ -1,6 +1,5 @@
 // Opens the store that --database names, a data file or a PostgreSQL database, for the service or for a command.
 
-import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FirstTokenFile } from "../access/first-token.ts";
@@ -42,20 +41,6 @@ export async function openStore(setting: StoreSetting, events: StoreEvents = {})
   if (!isDatabaseUrl(database)) return new SqliteStore(database, events);
   const { PostgresStore } = await loadPostgres();
   return PostgresStore.open(database, setting, "upgrade");
-}
-
-/**
- * Creates a store where there is none yet.
- * @throws Problem there is one, or another file.
- */
-export async function createStore(setting: StoreSetting): Promise<Store> {
-  const { database } = setting;
-  if (isDatabaseUrl(database)) {
-    const { PostgresStore } = await loadPostgres();
-    return PostgresStore.open(database, setting, "create-new");
-  }
-  if (existsSync(database)) throw new Problem(`${database} exists already; name a file that does not.`);
-  return new SqliteStore(database);
 }
 
 /** Opens the store of a service, which does not wait for an unreachable server: then the store opens in the background. */

@@ -160,7 +160,7 @@ test("copy --without makes a new store that lacks those plants, and says so firs
 
     const again = await copy(file, to, "--without", "2");
     expect(again.code).toBe(1);
-    expect(again.err).toContain("already");
+    expect(again.err).toContain("has plants already; with --without, name a new store.");
   }
 });
 

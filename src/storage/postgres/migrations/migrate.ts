@@ -6,11 +6,8 @@ import { reasonOf, ServerUnavailable } from "../faults.ts";
 import type { Session } from "../session.ts";
 import createTables from "./006-tables.sql" with { type: "text" };
 
-/**
- * What may be done to the tables: create missing ones and upgrade older ones, only create them, neither; or create them where
- * there must be none yet.
- */
-export type TableChanges = "upgrade" | "create" | "none" | "create-new";
+/** What may be done to the tables: create missing ones and upgrade older ones, only create them, or neither. */
+export type TableChanges = "upgrade" | "create" | "none";
 
 interface Migration {
   readonly number: number;
@@ -69,8 +66,6 @@ export async function migrate(
   const newest = newestOf(migrations);
   // The first look takes no lock: a node may have no privilege to change the schema.
   const version = await readCheckedVersion(session, migrations);
-  if (version > 0 && changes === "create-new")
-    throw new Problem("The database has plant-store tables already; name one that has none.");
   if (version === newest) return;
   refuseUnmigrated(version, changes);
   await session.script(withoutTimeouts);
