@@ -12,7 +12,7 @@ export const show = command({
   argument: { name: "ID", parse: parseId },
   opens: reading,
   async run({ flags: { json }, argument: id, opened: store }, terminal) {
-    const plant = await store.archive.find(id);
+    const [plant] = await store.archive.findAll([id]);
     if (plant === undefined) throw new Problem(`No plant has the id ${id}.`);
     if (json) terminal.printJson(presentPlant(plant));
     else terminal.out(`${formatRow(columns, plant)}\n`);

@@ -70,7 +70,7 @@ export function plantHandlers(archive: PlantArchive, actions: ActionRecorder) {
     },
 
     show: async ({ values: { id } }: ApiRequest<typeof plantParameters>) => {
-      const plant = await archive.find(id);
+      const [plant] = await archive.findAll([id]);
       if (plant === undefined) throw new Refusal("no-such-plant", `No plant has the id ${id}.`);
       return json(presentPlant(plant));
     },

@@ -126,7 +126,6 @@ export interface PlantArchive {
    * @throws StaleCursor; CursorProblem where nobody can follow
    */
   pageAfter(request: FollowRequest): Promise<FollowPage>;
-  find(id: bigint): Promise<StoredPlant | undefined>;
   /** The plants with these ids, if they exist, in any order. */
   findAll(ids: readonly bigint[]): Promise<readonly StoredPlant[]>;
   total(): Promise<number>;

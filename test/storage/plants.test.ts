@@ -22,7 +22,7 @@ onEveryEngine((engine) => {
       const last = large[79] as PlantToStore;
       const kinds = kindsOf(await store.plants.create([...large, first, testPlant(79, "other")], 1));
       expect(kinds).toEqual([...Array(80).fill("created"), "replayed", "conflict"]);
-      expect(await store.archive.find(79n)).toMatchObject(last.plant);
+      expect(await store.archive.findAll([79n])).toMatchObject([last.plant]);
     });
 
     test("with a tag of any length are stored and found by it", async () => {

@@ -114,10 +114,6 @@ export class PostgresArchive implements PlantArchive {
     });
   }
 
-  async find(id: bigint): Promise<StoredPlant | undefined> {
-    return (await this.findAll([id]))[0];
-  }
-
   async findAll(ids: readonly bigint[]): Promise<readonly StoredPlant[]> {
     const rows = await this.#read(`SELECT ${fields} FROM plants WHERE id = ANY($1::bigint[])`, [ids]);
     return rows.map(fromRow);

@@ -16,7 +16,6 @@ export class Reader {
   readonly archive: PlantArchive = {
     page: (request) => this.#ask("page", request),
     pageAfter: (request) => this.#ask("pageAfter", request),
-    find: (id) => this.#ask("find", id),
     findAll: (ids) => this.#ask("findAll", ids),
     total: () => this.#ask("total"),
     nowMs: async () => Date.now(),

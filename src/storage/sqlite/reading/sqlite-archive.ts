@@ -93,10 +93,6 @@ export class SqliteArchive implements PlantArchive {
     return { rows, next: scan.cursor, searched };
   }
 
-  async find(id: bigint): Promise<StoredPlant | undefined> {
-    return (await this.findAll([id]))[0];
-  }
-
   async findAll(ids: readonly bigint[]): Promise<readonly StoredPlant[]> {
     return ids.flatMap((id) => this.#row(id) ?? []).map(fromRow);
   }

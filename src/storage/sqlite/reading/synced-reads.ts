@@ -27,7 +27,6 @@ export function syncedArchive(archive: PlantArchive, synced: SyncedRead): PlantA
   return {
     page: (request) => synced(() => archive.page(request)),
     pageAfter: (request) => synced(() => archive.pageAfter(request)),
-    find: (id) => synced(() => archive.find(id)),
     findAll: (ids) => synced(() => archive.findAll(ids)),
     total: () => synced(() => archive.total()),
     nowMs: () => archive.nowMs(),
