@@ -6,7 +6,8 @@ import {
 } from "../client/plant-store-client.ts";
 import { readConfig } from "../config/read-config.ts";
 import { secrets, settings } from "../config/settings.ts";
-import type { PlantFilter } from "../plants/plant-archive.ts";
+import { catalogue } from "../http/error-catalogue.ts";
+import { beginningCursor, type PlantFilter } from "../plants/plant-archive.ts";
 import { misuse, Problem } from "../system/problem.ts";
 import { formatPlural } from "../text/counts.ts";
 import { hourMs } from "../text/duration.ts";
@@ -20,8 +21,6 @@ import { resumes, showProgress } from "./progress.ts";
 import { attemptsFlag, describeServiceError, listenerUrl, patientClient, urlFlag } from "./remote-service.ts";
 
 const scope = "plants:read";
-const beginning = "0";
-const staleCursor = 41001;
 
 export const follow = command({
   summary: "print every plant once, also those that are stored from now on",
@@ -59,7 +58,7 @@ export const follow = command({
     using file = path === undefined ? undefined : new FollowedFile(path);
     if (flags.after !== undefined && file?.cursor !== undefined)
       throw misuse("--after is not for a FILE that has plants: it goes on from its last one.");
-    const after = file?.cursor ?? flags.after ?? beginning;
+    const after = file?.cursor ?? flags.after ?? beginningCursor;
     const pages = client.followPlants({ after, filter: sentFilter(filterOf(filters)), everyMs });
     let followed = 0;
     const progress = () =>
@@ -115,7 +114,7 @@ function nextText(path: string | undefined): string {
 
 /** What to do after a failure that nobody can retry. */
 function asProblem(error: unknown, path: string | undefined): unknown {
-  if (error instanceof ServiceRefused && error.error === staleCursor)
+  if (error instanceof ServiceRefused && error.error === catalogue["stale-cursor"].error)
     return new Problem(
       path === undefined
         ? `${error.message} Compare what you have with the store, then begin with --after 0.`
