@@ -76,7 +76,7 @@ describe.skipIf(lacks("root", !canRun))("a user without a passwd entry and witho
     chmodSync(to, 0o1777);
     expect((await runInProcess(["backup", to, "--database", file])).code).toBe(0);
     for (const name of readdirSync(to)) chmodSync(join(to, name), 0o644);
-    const [old = ""] = readdirSync(to);
+    const [old = ""] = readdirSync(to).sort();
     const { code, err } = runAsUser(["backup", to, "--keep", "1", "--database", file]);
     expect(code).toBe(1);
     expect(err).toContain(` is complete, but the old ${join(to, old)} cannot be removed: `);
