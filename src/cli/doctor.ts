@@ -17,7 +17,7 @@ import { readServiceConfig, type StoreConfig } from "../config/read-config.ts";
 import { settings } from "../config/settings.ts";
 import { formatAddress, listenProblem, whyNotBound } from "../http/listen-address.ts";
 import { certificateState, readTlsFiles, renewalDays } from "../http/tls-files.ts";
-import { configuredBackups, refuseGoneStore } from "../storage/open-store.ts";
+import { configuredBackups, refuseIfBackupsExist } from "../storage/open-store.ts";
 import { realDataFile } from "../storage/sqlite/data-file/data-file-path.ts";
 import { hasWriter } from "../storage/sqlite/data-file/writer-lock.ts";
 import { diagnoseDataFile } from "../storage/sqlite/opening/diagnose-data-file.ts";
@@ -233,7 +233,7 @@ export function judgeFsync(timesMs: readonly number[]): Facts {
 }
 
 async function checkDataFile(config: StoreConfig, dataFile: string): Promise<Facts> {
-  await refuseGoneStore(dataFile, configuredBackups(config));
+  await refuseIfBackupsExist(dataFile, configuredBackups(config));
   const found = diagnoseDataFile(dataFile);
   if (found === undefined) return { facts: "does not exist yet, or is empty; the first start creates it" };
   const { bytes, walBytes, isWritable, hasSyncFailed } = found;

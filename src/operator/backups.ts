@@ -17,8 +17,8 @@ import { type Parameters, parseText, required, wrongParameter } from "./paramete
 
 export const linkParameters = { name: required(parseText) };
 
-/** How the last backup since the start of the service ended. */
-interface LastBackup {
+/** How the last attempt since the start of the service ended. */
+interface LastAttempt {
   /** Undefined if there is none. */
   readonly name: string | undefined;
   /** Undefined if it was made. */
@@ -35,7 +35,7 @@ export function backupHandlers(
   events: Events,
 ) {
   let isRunning = false;
-  let last: LastBackup | undefined;
+  let last: LastAttempt | undefined;
 
   async function present() {
     // What runs is read before the list, so that the list has the backup that has just been made.

@@ -51,7 +51,7 @@ export async function openServiceStore(
 ): Promise<Store> {
   const { database } = setting;
   if (!isDatabaseUrl(database)) {
-    await refuseGoneStore(database, backups);
+    await refuseIfBackupsExist(database, backups);
     return new SqliteStore(database, events);
   }
   const { PostgresStore } = await loadPostgres();
@@ -122,7 +122,7 @@ export async function openTokens(
     const { PostgresStore } = await loadPostgres();
     return PostgresStore.open(database, setting, mayCreate ? "create" : "none");
   }
-  if (mayCreate) await refuseGoneStore(database, configuredBackups(setting));
+  if (mayCreate) await refuseIfBackupsExist(database, configuredBackups(setting));
   return openTokenFile(database, { mayCreate });
 }
 
@@ -130,7 +130,7 @@ export async function openTokens(
  * A store that has backups is not begun again where its data file is missing: mostly its disk is not mounted.
  * @throws Problem there are backups of it in the folder, or a process still has it open.
  */
-export async function refuseGoneStore(database: string, { folder }: ConfiguredBackups): Promise<void> {
+export async function refuseIfBackupsExist(database: string, { folder }: ConfiguredBackups): Promise<void> {
   const path = realDataFile(database);
   refuseStillOpen(path);
   if (folder === undefined || fileSize(path) > 0) return;

@@ -5,7 +5,7 @@ import { type BlockDigest, DigestReader, storedDigests } from "../blocks/block-d
 import { describeBlocks, lastSeq, rangeOf, type SeqRange } from "../blocks/blocks.ts";
 import { isDamage } from "../data-file/data-file-problem.ts";
 import { problemsMax } from "../opening/copy-into.ts";
-import { type Progress, setProgress } from "./progress.ts";
+import { type SharedProgress, setProgress } from "./progress.ts";
 
 export interface CheckedRows {
   readonly plants: number;
@@ -28,7 +28,7 @@ interface UncheckedRow {
 }
 
 /** Checks every row, and the digest of every block. Damage is returned, never thrown. */
-export function checkRows(database: Database, progress: Progress): CheckedRows {
+export function checkRows(database: Database, progress: SharedProgress): CheckedRows {
   const check = new RowCheck(database, progress);
   check.run();
   return check.result();
@@ -36,7 +36,7 @@ export function checkRows(database: Database, progress: Progress): CheckedRows {
 
 class RowCheck {
   readonly #database: Database;
-  readonly #progress: Progress;
+  readonly #progress: SharedProgress;
   readonly #rows: Statement<UncheckedRow, [number, number]>;
   readonly #digests: DigestReader;
   /** The first few problems. */
@@ -49,7 +49,7 @@ class RowCheck {
   #matched = 0;
   #isReadable = true;
 
-  constructor(database: Database, progress: Progress) {
+  constructor(database: Database, progress: SharedProgress) {
     this.#database = database;
     this.#progress = progress;
     this.#rows = database.query(

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { createReadStream, readFileSync, statSync } from "node:fs";
 import { basename } from "node:path";
 import { fileSize } from "../data-file/durable-files.ts";
-import { type Progress, setProgress } from "./progress.ts";
+import { type SharedProgress, setProgress } from "./progress.ts";
 
 // A SHA-256 and the longest path.
 const checksumFileBytesMax = 4200;
@@ -25,7 +25,7 @@ export function isChecksumOfBackup(backup: string): boolean {
 }
 
 /** The SHA-256 of a file. It must not be a database that this process has open: closing it would drop SQLite's locks on it. */
-export async function computeChecksum(path: string, progress: Progress): Promise<string> {
+export async function computeChecksum(path: string, progress: SharedProgress): Promise<string> {
   const hash = createHash("sha256");
   const totalBytes = fileSize(path);
   let readBytes = 0;

@@ -7,7 +7,7 @@ import { openReadOnly, openWithoutWal } from "../opening/open-read-only.ts";
 import { serveThread } from "../threads/thread.ts";
 import { checkRows } from "./check-rows.ts";
 import { computeChecksum } from "./checksum.ts";
-import type { Progress } from "./progress.ts";
+import type { SharedProgress } from "./progress.ts";
 
 /** Whoever asked has decided whether a file whose WAL was lost is accepted. */
 const open = (path: string) => openReadOnly(path, () => {});
@@ -25,7 +25,7 @@ const calls = {
     using database = open(path);
     return findDamage(database);
   },
-  checkRows(path: string, progress: Progress) {
+  checkRows(path: string, progress: SharedProgress) {
     using database = open(path);
     return checkRows(database, progress);
   },

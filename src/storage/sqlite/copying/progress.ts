@@ -5,20 +5,20 @@ import type { OnStep } from "../../../plants/plant-backups.ts";
 export const ignoreStep: OnStep = () => {};
 
 /** How much is done, and of how much; 0 while the thread does not know. */
-export type Progress = Float64Array<SharedArrayBuffer>;
+export type SharedProgress = Float64Array<SharedArrayBuffer>;
 
-export function newProgress(): Progress {
+export function newProgress(): SharedProgress {
   return new Float64Array(new SharedArrayBuffer(2 * Float64Array.BYTES_PER_ELEMENT));
 }
 
 /** The thread says how far it is. */
-export function setProgress(progress: Progress, done: number, total: number): void {
+export function setProgress(progress: SharedProgress, done: number, total: number): void {
   progress[0] = done;
   progress[1] = total;
 }
 
 /** What `Step` says of it. */
-export function readProgress(progress: Progress): {
+export function readProgress(progress: SharedProgress): {
   readonly done: () => number;
   readonly total: () => number;
 } {

@@ -23,8 +23,15 @@ type Kind =
   | "another format";
 
 /** What a start does with the files, or why every command refuses them. */
-type Verdict = "create" | "open" | "recover" | Refusal;
-type Refusal = "lost data file" | "foreign WAL" | "lost WAL" | "damaged WAL" | "another format";
+type Verdict =
+  | "create"
+  | "open"
+  | "recover"
+  | "lost data file"
+  | "foreign WAL"
+  | "lost WAL"
+  | "damaged WAL"
+  | "another format";
 
 const table: Readonly<Record<Kind, Readonly<Record<WalState["kind"], Verdict>>>> = {
   missing: { none: "create", sound: "lost data file", damaged: "lost data file" },

@@ -6,7 +6,7 @@ import { refuseMountPoint } from "../data-file/mount-point.ts";
 import { hasWriter } from "../data-file/writer-lock.ts";
 import { readNewestRows } from "./newest-rows.ts";
 import { openReadOnly } from "./open-read-only.ts";
-import { refuseGoneStore } from "./recovery.ts";
+import { refuseIfRecorded } from "./recovery.ts";
 
 /** The condition of a data file, for `doctor`. */
 export interface DataFileDiagnosis {
@@ -30,7 +30,7 @@ export function diagnoseDataFile(named: string): DataFileDiagnosis | undefined {
   refuseMountPoint(path);
   if (fileSize(path) === 0 && fileSize(`${path}-wal`) === 0) {
     refuseMarked(path, marker);
-    refuseGoneStore(path);
+    refuseIfRecorded(path);
     return undefined;
   }
   using database = openReadOnly(path);

@@ -59,7 +59,7 @@ export function recover(path: string, events: StoreEvents): void {
   const state = inspectDataFile(path);
   const isLeftBySwap = marker === "sync-failed" && state.verdict === "foreign WAL";
   if (!isLeftBySwap) refuseByTable(path, state);
-  if (state.verdict === "create") refuseGoneStore(path);
+  if (state.verdict === "create") refuseIfRecorded(path);
   // A file that has no WAL of its own gets a new one.
   if (state.verdict === "create" || (state.kind === "copy" && !isLeftBySwap))
     removeDatabase(path, ["-wal", "-shm"]);
@@ -81,7 +81,7 @@ export function recover(path: string, events: StoreEvents): void {
  * A store that was there is not begun again.
  * @throws Problem there was one.
  */
-export function refuseGoneStore(path: string): void {
+export function refuseIfRecorded(path: string): void {
   const record = lastBackupFile(path);
   if (!existsSync(record)) return;
   throw new Problem(

@@ -27,7 +27,7 @@ export interface OpenFiles {
 }
 
 /** A data file at one moment, as far as it is compared with the next one. */
-interface DataFileState {
+interface Snapshot {
   readonly header: Buffer;
   readonly bytes: number;
   readonly mark: Mark;
@@ -50,7 +50,7 @@ export class DataFileWatch {
   readonly #pageBytes: number;
   readonly #lost: (loss: OutcomeUnknown) => void;
   readonly #timer: NodeJS.Timeout;
-  #known: DataFileState;
+  #known: Snapshot;
 
   /**
    * `opened` gets each handle. If one of the files cannot be opened, its owner closes the others, after the database.
@@ -130,7 +130,7 @@ export class DataFileWatch {
     return undefined;
   }
 
-  #read(page: number): DataFileState {
+  #read(page: number): Snapshot {
     const { data } = this.files;
     const header = readAt(data, dataHeaderBytes, 0);
     const content = readAt(data, this.#pageBytes, (page - 1) * this.#pageBytes);
@@ -149,13 +149,13 @@ export class DataFileWatch {
 }
 
 /** Whether SQLite alone can have changed the data file from its known state to the one it is in now. */
-function isContinued(known: DataFileState, now: DataFileState): boolean {
+function isContinued(known: Snapshot, now: Snapshot): boolean {
   const isSameFile = now.header.subarray(0, identityBytes).equals(known.header.subarray(0, identityBytes));
   return isSameFile && isLater(known, now) && isSameMark(known.mark, now.mark);
 }
 
 /** An earlier state of the file has a lower change counter. Only a VACUUM makes the file shorter. */
-function isLater(known: DataFileState, { header, bytes }: DataFileState): boolean {
+function isLater(known: Snapshot, { header, bytes }: Snapshot): boolean {
   if (changeCounter(header) < changeCounter(known.header)) return false;
   return bytes >= known.bytes || isWhole(header, bytes);
 }
