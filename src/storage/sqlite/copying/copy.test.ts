@@ -39,7 +39,7 @@ test("a copy has everything, and is complete without a WAL", async () => {
   const { to, copied } = await copyOf(() => {});
   expect(copied).toMatchObject({ plants, matchedPlants: 1024, coveredPlants: 1024, changedBlocks: [] });
   expect(isAsStored(copied as never)).toBe(true);
-  expect(inspectDataFile(to)).toMatchObject({ kind: "copy", verdict: "open" });
+  expect(inspectDataFile(to)).toMatchObject({ kind: "copy", verdict: "new WAL" });
 });
 
 test("a copy of a damaged file, or one that is damaged itself, is refused", async () => {

@@ -57,9 +57,9 @@ test("the table decides from the bytes of the data file and its WAL", () => {
     return [file, ...without, of("sound wal"), of("damaged wal")];
   });
   expect(verdicts).toEqual([
-    ["missing", "create", "lost data file", "lost data file"],
-    ["empty", "create", "lost data file", "lost data file"],
-    ["copy", "open", "foreign WAL", "foreign WAL"],
+    ["missing", "new WAL", "lost data file", "lost data file"],
+    ["empty", "new WAL", "lost data file", "lost data file"],
+    ["copy", "new WAL", "foreign WAL", "foreign WAL"],
     ["begun", "open", "recover", "damaged WAL"],
     ["closed", "open", "recover", "damaged WAL"],
     ["in use", "lost WAL", "recover", "damaged WAL"],

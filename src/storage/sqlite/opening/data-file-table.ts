@@ -24,7 +24,7 @@ type Kind =
 
 /** What a start does with the files, or why every command refuses them. */
 type Verdict =
-  | "create"
+  | "new WAL"
   | "open"
   | "recover"
   | "lost data file"
@@ -34,8 +34,8 @@ type Verdict =
   | "another format";
 
 const table: Readonly<Record<Kind, Readonly<Record<WalState["kind"], Verdict>>>> = {
-  missing: { none: "create", sound: "lost data file", damaged: "lost data file" },
-  copy: { none: "open", sound: "foreign WAL", damaged: "foreign WAL" },
+  missing: { none: "new WAL", sound: "lost data file", damaged: "lost data file" },
+  copy: { none: "new WAL", sound: "foreign WAL", damaged: "foreign WAL" },
   begun: { none: "open", sound: "recover", damaged: "damaged WAL" },
   closed: { none: "open", sound: "recover", damaged: "damaged WAL" },
   "in use": { none: "lost WAL", sound: "recover", damaged: "damaged WAL" },

@@ -57,16 +57,14 @@ export function recover(path: string, events: StoreEvents): void {
   removeSecondName(path);
   // 3. The table.
   const state = inspectDataFile(path);
-  const isLeftBySwap = marker === "sync-failed" && state.verdict === "foreign WAL";
-  if (!isLeftBySwap) refuseByTable(path, state);
-  if (state.verdict === "create") refuseIfRecorded(path);
-  // A file that has no WAL of its own gets a new one.
-  if (state.verdict === "create" || (state.kind === "copy" && !isLeftBySwap))
-    removeDatabase(path, ["-wal", "-shm"]);
+  // After a failed fsync, the WAL beside a copy was left by a swap that was interrupted.
+  if (marker !== "sync-failed" || state.verdict !== "foreign WAL") refuseByTable(path, state);
+  if (state.kind === "missing") refuseIfRecorded(path);
+  if (state.verdict === "new WAL") removeDatabase(path, ["-wal", "-shm"]);
   // 4. The WAL, or after a failed fsync the whole file.
   if (marker === "sync-failed") {
     // An empty file was never used.
-    if (state.verdict !== "create") replaceAfterFailedSync(path, state, events);
+    if (state.kind !== "missing") replaceAfterFailedSync(path, state, events);
     removeMarker(path);
   } else if (state.verdict === "recover") {
     const isEmptied = tryEmptyWal(path);

@@ -46,7 +46,7 @@ const isSame = (one: string, other: string) =>
 /** The copy is the data file, and the folder has the old files. */
 function expectSwapped({ path, folder }: { readonly path: string; readonly folder: string }): void {
   expect(isSame(path, made)).toBe(true);
-  expect(inspectDataFile(path).verdict).toBe("open");
+  expect(inspectDataFile(path).verdict).toBe("new WAL");
   expect(readdirSync(folder).sort()).toEqual(["plants.db", "plants.db-wal"]);
   for (const ending of ["", "-wal"])
     expect(isSame(join(folder, `plants.db${ending}`), crashed + ending)).toBe(true);
@@ -90,7 +90,7 @@ describe.each([
       if (state.verdict === "foreign WAL") {
         const [, command = ""] = /`(mv .*)`/.exec(refusalOf(swap.path)) ?? [];
         expect(spawnSync("sh", ["-c", command]).status).toBe(0);
-        expect(inspectDataFile(swap.path).verdict).toBe("open");
+        expect(inspectDataFile(swap.path).verdict).toBe("new WAL");
       }
       // The old store is whole, where it was or in the folder.
       const kept = join(swap.folder, "plants.db");
@@ -101,7 +101,7 @@ describe.each([
     }
     // Without links there is no data file for a moment.
     const missing = link === linkSync ? [] : ["lost data file"];
-    expect([...new Set(verdicts)]).toEqual(["recover", ...missing, "foreign WAL", "open"]);
+    expect([...new Set(verdicts)]).toEqual(["recover", ...missing, "foreign WAL", "new WAL"]);
   });
 });
 
