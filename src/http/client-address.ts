@@ -1,5 +1,5 @@
 import { BlockList, isIP } from "node:net";
-import { canonicalAddress, networkOf } from "../system/ip-address.ts";
+import { canonicalAddress } from "../system/ip-address.ts";
 import type { Head } from "./wire/head.ts";
 
 // Some proxies add the port: 192.0.2.1:4711, [2001:db8::1]:4711.
@@ -12,11 +12,6 @@ export class ClientAddresses {
   /** Addresses and CIDR ranges of the proxies whose X-Forwarded-For is read. */
   constructor(trustedProxies: readonly string[]) {
     this.#trusted = trustedProxies.length === 0 ? undefined : blockList(trustedProxies);
-  }
-
-  /** Whether a client may have another address than the peer of its connection. */
-  get trustsProxies(): boolean {
-    return this.#trusted !== undefined;
   }
 
   /**
@@ -33,11 +28,6 @@ export class ClientAddresses {
       client = next;
     }
     return client;
-  }
-
-  /** The network of the client. */
-  networkOf(peer: string, head: Pick<Head, "header"> | undefined): string {
-    return networkOf(this.of(peer, head));
   }
 
   /** A peer that has gone has no address. */

@@ -1,7 +1,7 @@
 import type { Denied, Gate } from "../access/gate.ts";
 import { allows, type Caller, type Scope } from "../access/scopes.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
-import { canonicalAddress } from "../system/ip-address.ts";
+import { canonicalAddress, networkOf } from "../system/ip-address.ts";
 import type { Events } from "../telemetry/events.ts";
 import type { ListenerName, RequestOutcome } from "../telemetry/metrics.ts";
 import type { ClientAddresses } from "./client-address.ts";
@@ -131,13 +131,6 @@ export class Exchange implements BodyReceiver {
   /** The address of the other end of the connection: the client's, or a proxy's. */
   get peerAddress(): string {
     return canonicalAddress(this.#connection.remoteAddress);
-  }
-
-  get network(): string {
-    // The connection's own was computed once, when it was opened.
-    const { addresses } = this.#shared;
-    if (!addresses.trustsProxies) return this.#connection.network;
-    return addresses.networkOf(this.peerAddress, this.head);
   }
 
   /** Whether the client still waits for the response. */
@@ -352,7 +345,7 @@ export class Exchange implements BodyReceiver {
       listener,
       error,
       token,
-      address: token === undefined ? this.network : undefined,
+      address: token === undefined ? networkOf(this.address) : undefined,
       message: recordedMessage(kind, message ?? example),
       requestId: this.requestId,
     });

@@ -78,7 +78,6 @@ export class Connection implements LimitedConnection, TakesTurns {
 
   /** The address of the other end, as the socket reports it. */
   readonly remoteAddress: string;
-  readonly network: string;
 
   readonly limitEntry: LimitEntry;
   readonly state: ConnectionState;
@@ -103,7 +102,6 @@ export class Connection implements LimitedConnection, TakesTurns {
     this.#socket = socket;
     // Read now: a socket that its client has reset has none.
     this.remoteAddress = socket.remoteAddress ?? "";
-    this.network = networkOf(this.remoteAddress);
     this.#incoming = new Incoming(socket);
     this.#outgoing = new Outgoing(socket);
     this.#handler = handler;
@@ -111,7 +109,7 @@ export class Connection implements LimitedConnection, TakesTurns {
     this.#heads = heads;
     this.#connectionLimit = connectionLimit;
     this.#turns = turns;
-    this.limitEntry = connectionLimit.newEntry(this.network);
+    this.limitEntry = connectionLimit.newEntry(networkOf(this.remoteAddress));
     this.state = new ConnectionState(states, clock, this.limitEntry.network);
   }
 
