@@ -13,7 +13,11 @@ import { refuseExisting } from "../data-file/data-file-path.ts";
 import { fileSize, removeDatabase } from "../data-file/durable-files.ts";
 import type { CopyThread } from "./copy-calls.ts";
 
-/** What is known of a copy that was checked as `verify` checks a data file. */
+/**
+ * What is known of a copy that was checked as `verify` checks a data file. There is none of a damaged file, or of one whose rows
+ * cannot be read. What it holds otherwise than it was stored, `changedBlocks` and `problems`, is copied with a warning: a backup
+ * then exits with 1 and deletes no older one.
+ */
 export interface CheckedCopy extends StoreDigest {
   readonly bytes: number;
   readonly plants: number;
