@@ -12,7 +12,7 @@ import type { OperatorDependencies } from "./operator-dependencies.ts";
 import { createOverview } from "./overview.ts";
 import type { Sent } from "./parameters.ts";
 import { countParameters, listParameters, plantHandlers, plantParameters } from "./plants.ts";
-import { listRefusals, refusalParameters } from "./refusals.ts";
+import { listRefusals } from "./refusals.ts";
 import { listSenders } from "./senders.ts";
 import { presentCaller } from "./sign-in.ts";
 import { createParameters, revokeParameters, rotateParameters, tokenHandlers } from "./tokens.ts";
@@ -73,9 +73,7 @@ export function operatorTable(dependencies: OperatorDependencies, turns: CallerT
       const stored = await tokenUpkeep.all().catch(() => []);
       return json({ senders: listSenders(events.senders.list(), stored, Date.now()) });
     }),
-    "GET /api/refusals": row("operator", refusalParameters, ({ values }) =>
-      json(listRefusals(events, publicUrl, startedAtMs, values.limit)),
-    ),
+    "GET /api/refusals": row("operator", {}, () => json(listRefusals(events, publicUrl, startedAtMs))),
     "GET /api/settings": row("operator", {}, () => json({ settings: effectiveSettings })),
 
     // Plants. An export takes a turn for each of its pages, and an import also needs `operator:read`.

@@ -3,22 +3,16 @@ import type { Events } from "../telemetry/events.ts";
 import { type RefusedSender, sendersPerErrorMax } from "../telemetry/refused-senders.ts";
 import { shortened } from "../text/cut-text.ts";
 import { maskTokens } from "../text/mask-tokens.ts";
-import { countFrom } from "../text/parsers.ts";
 import { isoTime } from "../text/time.ts";
 
 const messageCharactersMax = 300;
-// More than there can be: a few for each error.
-const limitMax = 10_000;
 const kindsByError = new Map(
   Object.entries(catalogue).map(([kind, { error }]) => [error, kind as ErrorKind]),
 );
 
-export const refusalParameters = { limit: countFrom(1, limitMax) };
-
 /** Who got which error last, and with which message. */
-export function listRefusals(events: Events, publicUrl: string, startedAtMs: number, limit = limitMax) {
-  const senders = events.refusedSenders.list().slice(0, limit);
-  const refusals = senders.map((sender) => presentRefusal(sender, publicUrl));
+export function listRefusals(events: Events, publicUrl: string, startedAtMs: number) {
+  const refusals = events.refusedSenders.list().map((sender) => presentRefusal(sender, publicUrl));
   return { startedAt: isoTime(startedAtMs), sendersPerErrorMax, refusals };
 }
 
