@@ -51,6 +51,7 @@ describe("a database URL", () => {
     ["host", `sslmode=require&${certificate}`, "authority"],
     ["host", `sslmode=verify-ca&${certificate}`, "authority"],
     ["host", "sslmode=verify-full", "name"],
+    ["host", "sslrootcert=system", "name"],
   ];
   const sslOf = (host: string, query: string) =>
     parseDatabaseUrl(`postgres://${host}/plants?${query}`).hosts[0]?.ssl;
@@ -91,6 +92,8 @@ describe("a database URL", () => {
     "postgres://me:secret@host/plants?sslmode=sometimes",
     "postgres://me:secret@host/plants?sslcert=x",
     "postgres://me:secret@host/plants?sslmode=verify-ca",
+    "postgres://me:secret@host/plants?sslmode=verify-ca&sslrootcert=system",
+    "postgres://me:secret@host/plants?sslmode=require&sslrootcert=system",
     "postgres://me:secret@host/plants?sslrootcert=missing.pem",
     "postgres://me:secret@host/pl%FFants",
     "postgres://me:secret@host/plants?target_session_attrs=standby",

@@ -135,10 +135,13 @@ function refuseUnsafeTls(options: URLSearchParams): void {
       `The database URL has sslmode=${given}, which lets anyone between service and server turn TLS off. Use verify-full, or disable on a trusted network.`,
     );
   refuseUnknownChoice(options, "sslmode", ["disable", "require", "verify-ca", "verify-full"]);
-  if (given === "verify-ca" && !options.has("sslrootcert"))
+  const root = options.get("sslrootcert");
+  if (given === "verify-ca" && (root === null || root === "system"))
     throw misuse(
       "The database URL has sslmode=verify-ca without a root certificate of your own in sslrootcert: anyone can get a certificate from a public authority; use verify-full.",
     );
+  if (root === "system" && given !== null && given !== "verify-full")
+    throw misuse("The database URL has sslrootcert=system, which needs sslmode=verify-full.");
   if (options.has("sslcert") !== options.has("sslkey"))
     throw misuse("The database URL needs sslcert and sslkey together.");
 }
@@ -149,5 +152,6 @@ function withTls(options: URLSearchParams, host: string): URLSearchParams {
   // PostgreSQL offers no TLS on a socket.
   if (host.startsWith("/")) forHost.set("sslmode", "disable");
   if (!forHost.has("sslmode")) forHost.set("sslmode", isLocal(host) ? "disable" : "verify-full");
+  if (forHost.get("sslrootcert") === "system") forHost.delete("sslrootcert");
   return forHost;
 }
