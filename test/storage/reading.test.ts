@@ -78,6 +78,8 @@ onEveryEngine((engine) => {
 
     test("a client reads from the beginning if no plant is before its cursor, but one after it", async () => {
       await using empty = await openNewStore(engine);
+      // PostgreSQL may run an older transaction of another test.
+      await eventually(async () => (await pageAfter(empty, beginningCursor)).completeToMs !== undefined);
       const { next, isFromBeginning } = await pageAfter(empty, beginningCursor);
       expect(isFromBeginning).toBe(true);
       expect((await pageAfter(empty, next)).isFromBeginning).toBe(false);
