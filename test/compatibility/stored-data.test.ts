@@ -126,7 +126,7 @@ test("a start opens a PostgreSQL database of 2.0.0, which keeps its plants throu
   await expectServed(database, { plants: extremes, tokens: recorded.postgres });
   const options = { databasePassword: undefined, allowUnsafeDatabase: false };
   const connection = await new Server(database, options).open();
-  await migratePostgres(connection, "upgrade", [...postgresMigrations, later]);
+  await migratePostgres(connection, "upgrade", [...postgresMigrations, { ...later, columns: {} }]);
   connection.destroy();
   expectExtremesIn(await server.stored(database));
 });

@@ -306,6 +306,9 @@ describe("the tables", () => {
   });
 
   test.each([
+    ["without a column", "ALTER TABLE tokens DROP COLUMN last_used_at_ms", early.err],
+    ["with a column of another type", "ALTER TABLE plants ALTER COLUMN tag TYPE VARCHAR(20)", early.err],
+    ["without one of them", "DROP TABLE plant_store_nodes", early.err],
     ["of a newer version", "UPDATE plant_store_schema SET version = 999", "newer plant-store"],
     [
       "of another application",
@@ -351,7 +354,7 @@ describe("the tables", () => {
   });
 
   test("are not upgraded by a command that only reads or creates tables", async () => {
-    const later = [...allMigrations, { number: 8, sql: "" }];
+    const later = [...allMigrations, { number: 8, sql: "", columns: {} }];
     const options = { databasePassword: undefined, allowUnsafeDatabase: false };
     for (const changes of ["none", "create"] as const) {
       const connection = await new Server(database, options).open();
