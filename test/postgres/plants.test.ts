@@ -306,9 +306,17 @@ describe("the tables", () => {
   });
 
   test.each([
-    ["without a column", "ALTER TABLE tokens DROP COLUMN last_used_at_ms", early.err],
-    ["with a column of another type", "ALTER TABLE plants ALTER COLUMN tag TYPE VARCHAR(20)", early.err],
-    ["without one of them", "DROP TABLE plant_store_nodes", early.err],
+    [
+      "without a column",
+      "ALTER TABLE tokens DROP COLUMN last_used_at_ms",
+      "The table tokens of the database has no column last_used_at_ms bigint: it was altered.",
+    ],
+    [
+      "with a column of another type",
+      "ALTER TABLE plants ALTER COLUMN tag TYPE VARCHAR(20)",
+      "no column tag text",
+    ],
+    ["without one of them", "DROP TABLE plant_store_nodes", "no column node text"],
     ["of a newer version", "UPDATE plant_store_schema SET version = 999", "newer plant-store"],
     [
       "of another application",

@@ -47,7 +47,12 @@ export function kindOf(error: unknown): FaultKind {
   const code = codeOf(error);
   if (code === "XX000" && error instanceof Error && workerLost.test(error.message)) return "retry";
   if (isFromServer(error)) return kindsBySqlState.find(([codes]) => codes.test(code))?.[1] ?? "internal";
-  return networkFault.test(code) || isClosed(error) ? "reconnect" : "internal";
+  return isUnreachable(error) || isClosed(error) ? "reconnect" : "internal";
+}
+
+/** Whether there was no connection, as opposed to a server that refused one. */
+export function isUnreachable(error: unknown): boolean {
+  return networkFault.test(codeOf(error));
 }
 
 /** Whether a retry may succeed. It is always safe: the id is the key, so a stored plant is found. */

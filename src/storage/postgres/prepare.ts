@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { codeOf } from "../../system/errors.ts";
 import { misuse, Problem } from "../../system/problem.ts";
 import { findRewriting, refuseMissingPrivileges, refuseSharedSession } from "./database-checks.ts";
-import { adviceOn, kindOf, reasonOf, wrongPassword } from "./faults.ts";
+import { adviceOn, isUnreachable, kindOf, reasonOf, wrongPassword } from "./faults.ts";
 import { migrate, type TableChanges } from "./migrations/migrate.ts";
 import { retryWaitMs } from "./retry-wait.ts";
 import type { Server } from "./server.ts";
@@ -40,7 +40,7 @@ export async function prepare(preparation: Preparation): Promise<readonly string
       const reason = reasonOf(error);
       if (performance.now() > deadlineMs)
         throw new Problem(
-          `The database cannot be used: ${reason}. Is it running, and is its address in the database URL right?`,
+          `The database cannot be used: ${reason}.${isUnreachable(error) ? " Is it running, and is its address in the database URL right?" : ""}`,
         );
       if (reason !== waitsFor) preparation.onWaiting(reason);
       waitsFor = reason;

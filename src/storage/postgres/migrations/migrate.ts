@@ -109,17 +109,19 @@ async function refuseUnknownTables(
   if (version > newestOf(migrations))
     throw new Problem("The database was set up by a newer plant-store; use that version or a newer one.");
   const expected = migrations.find(({ number }) => number === version)?.columns;
-  if (expected === undefined) throw earlyProblem();
+  if (expected === undefined)
+    throw new Problem(
+      "The database was set up before plant-store 1.0.0: export its plants with the version that wrote it, and import them into a new database.",
+    );
   const rows = await session.run(selectColumns, [Object.keys(expected)]);
   const actual = new Set(rows.map(([column]) => column));
-  for (const [table, columns] of Object.entries(expected))
-    if (!columns.split(/,\s+/).every((column) => actual.has(`${table}.${column}`))) throw earlyProblem();
-}
-
-function earlyProblem(): Problem {
-  return new Problem(
-    "The database was set up before plant-store 1.0.0: export its plants with the version that wrote it, and import them into a new database.",
-  );
+  for (const [table, columns] of Object.entries(expected)) {
+    const missing = columns.split(/,\s+/).find((column) => !actual.has(`${table}.${column}`));
+    if (missing !== undefined)
+      throw new Problem(
+        `The table ${table} of the database has no column ${missing}: it was altered. Change it back, or copy the plants into a new database.`,
+      );
+  }
 }
 
 function refuseUnmigrated(version: number, changes: TableChanges): void {
