@@ -47,7 +47,7 @@ function verifiedText(path: string, verified: Verified): string {
   if (problems.length > 0)
     return `${path} is not sound:\n${listed}Restore a sound backup, or check --database if it is not a data file.\n`;
   const found = `${path}: no damage found. ${checkedText(verified)}\n${digestText(verified)}`;
-  if (lastBackup === undefined) return found;
+  if (lastBackup === undefined || lastBackup.coveredPlants === 0) return found;
   const covered = formatPlural(lastBackup.coveredPlants, "plant");
   return `${found}Its first ${covered} are those of the last backup, made at ${isoMinutes(lastBackup.atMs)}.\n`;
 }

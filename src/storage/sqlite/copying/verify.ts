@@ -49,7 +49,7 @@ export async function verifyDataFile(path: string, onStep: OnStep = ignoreStep):
   for (const blocks of describeEachBlock(rows.changedBlocks))
     problems.push(`${blocks}: the plants differ from the digest that was stored with them`);
   // Plants that cannot be read cannot be compared with the last backup either.
-  const lastBackup = rows.blocks === undefined || typeof recorded?.digest !== "string" ? undefined : recorded;
+  const lastBackup = rows.blocks === undefined ? undefined : recorded;
   if (rows.blocks !== undefined && lastBackup !== undefined)
     problems.push(...backupProblems(rows.plants, rows.blocks, lastBackup));
   return {
