@@ -35,21 +35,20 @@ const noFolderSync = ["EINVAL", "EBADF", "ENOTSUP", "EOPNOTSUPP"];
 
 /** Creates the folder and its missing parents, each for the owner of its parent, and syncs each one whose listing changed. */
 export function makeDirectory(folder: string): void {
-  let topmost: string | undefined;
   try {
-    topmost = mkdirSync(folder, { recursive: true, mode: folderMode });
+    const topmost = mkdirSync(folder, { recursive: true, mode: folderMode });
+    // Windows has neither such owners nor descriptors of folders.
+    if (topmost === undefined || platform() === "win32") return;
+    const created = [folder];
+    for (let at = folder; at !== topmost; at = dirname(at)) created.unshift(dirname(at));
+    for (const each of created)
+      withFile(each, constants.O_DIRECTORY | constants.O_NOFOLLOW, (file) =>
+        giveFileTo(statSync(dirname(each)), file),
+      );
+    for (const changed of [dirname(topmost), ...created]) syncDirectory(changed);
   } catch (error) {
     throw new Problem(`The folder ${folder} cannot be created: ${describeFileError(error)}.`);
   }
-  // Windows has neither such owners nor descriptors of folders.
-  if (topmost === undefined || platform() === "win32") return;
-  const created = [folder];
-  for (let at = folder; at !== topmost; at = dirname(at)) created.unshift(dirname(at));
-  for (const each of created)
-    withFile(each, constants.O_DIRECTORY | constants.O_NOFOLLOW, (file) =>
-      giveFileTo(statSync(dirname(each)), file),
-    );
-  for (const changed of [dirname(topmost), ...created]) syncDirectory(changed);
 }
 
 export function syncDirectory(folder: string): void {
