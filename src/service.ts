@@ -207,6 +207,7 @@ export async function startService(
     const failure = intake.storeFailure;
     if (failure !== undefined)
       return failure instanceof DataFileReplaced && !storeHadFailed ? "stay-up" : "exit-without-closing";
+    if (backups.folder?.isBusy === true) events.backupCutOff();
     events.stopped(store.engine);
     return "exit";
   };

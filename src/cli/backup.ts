@@ -45,7 +45,7 @@ export const backup = command({
           ? { path: "standard output", ...(await streamBackup(from, terminal.outWithBackpressure, onStep)) }
           : await writeBackup(from, to, onStep);
         const reason = whyUnrecorded(from, { atMs, ...copied });
-        return { made: copied, removed: [], larger: undefined, unrecorded: reason };
+        return { made: copied, removed: [], larger: [], unrecorded: reason };
       },
     );
 
@@ -53,10 +53,10 @@ export const backup = command({
     reportCopy(terminal, { from, done, copied: made, json: json ? { removed } : undefined });
     if (unrecorded !== undefined) terminal.warn(`This backup could not be recorded: ${unrecorded}.`);
     if (!json) for (const path of removed) terminal.note(`Removed ${path}.\n`);
-    if (larger !== undefined)
+    if (larger.length > 0)
       terminal.warn(
-        `${larger} has more plants than this backup, so no old backup was deleted. Is --database the right one? If it is, move that backup away.`,
+        `No old backup was deleted, since there are more plants in ${larger.join(", ")}. Is --database the right one? If it is, move what has more away.`,
       );
-    return isAsStored(made) && larger === undefined;
+    return isAsStored(made) && larger.length === 0;
   },
 });

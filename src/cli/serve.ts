@@ -68,7 +68,7 @@ export const serve = command({
       case "exit":
         // A PostgreSQL database that opened later and cannot be used: this has not been reported yet.
         if (cause instanceof Error) throw cause;
-        // Everything is closed, and a backup that runs keeps no stop waiting. The next one removes what it leaves.
+        // Everything is closed, and a backup that runs keeps no stop waiting.
         return terminal.exitWithoutClosing(0);
     }
   },

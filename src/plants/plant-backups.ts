@@ -31,6 +31,8 @@ export interface DatedBackups {
   readonly folderPath: string;
   /** The absolute path of the data file. */
   readonly databasePath: string;
+  /** Whether a backup is being made. Nothing can stop it but the end of the process. */
+  readonly isBusy: boolean;
   /**
    * The newest first.
    * @throws Problem they cannot be listed.

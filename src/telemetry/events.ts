@@ -106,6 +106,7 @@ const loggedEvents = {
     ...because(problem),
   })),
   backupFolderUnavailable: row("warn", "there can be no backups in the backup folder", because),
+  backupCutOff: row("warn", "a backup is cut off; one made a day later removes what it leaves"),
 
   // Listening and stopping
   plainText: row(

@@ -33,6 +33,7 @@ test.skipIf(lacksFuse())("a backup into a folder that hangs delays no plant, and
   service.child.kill("SIGTERM");
   const { code, err } = await service.ended;
   expect(code).toBe(0);
+  expect(err).toContain("is cut off");
   expect(err.trim().split("\n").at(-1)).toContain("every acknowledged plant is on disk");
 });
 

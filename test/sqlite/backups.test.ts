@@ -117,7 +117,9 @@ describe("backup DIR", () => {
     seedStore(smaller, { plants: 5 });
     const { code, err } = await runInProcess(["backup", to, "--keep", "2", "--database", smaller]);
     expect(code).toBe(1);
-    expect(err).toContain(`${larger} has more plants than this backup, so no old backup was deleted.`);
+    expect(err).toContain(
+      `No old backup was deleted, since there are more plants in ${larger}. Is --database`,
+    );
     const left = readdirSync(to).filter((name) => name.endsWith(".db"));
     expect(left.sort()).toEqual([basename(larger), old, newer, expect.stringMatching(dated)]);
   });

@@ -117,7 +117,7 @@ describe("--keep", () => {
     // One that cannot be read has no plants.
     writeFileSync(second, "broken");
     const { removed, larger, made: newest } = await backups.backUp(4000, { keep: 2 });
-    expect({ removed, larger }).toEqual({ removed: [first, second], larger: undefined });
+    expect({ removed, larger }).toEqual({ removed: [first, second], larger: [] });
     const left = [own, subfolder, link, third, checksumFile(third), newest.path, checksumFile(newest.path)];
     expect(readdirSync(backups.folderPath).sort()).toEqual(left.map((path) => basename(path)).sort());
   });
@@ -129,10 +129,14 @@ describe("--keep", () => {
       paths.push((await new BackupFolder(storeWith(plants), folderPath).backUp(index)).made.path);
     const backups = new BackupFolder(storeWith(4), folderPath);
     const { removed, larger, made } = await backups.backUp(1000, { keep: 1 });
-    expect({ removed, larger, plants: made.plants }).toEqual({ removed: [], larger: paths[1], plants: 4 });
+    expect({ removed, larger, plants: made.plants }).toEqual({
+      removed: [],
+      larger: [paths[1] ?? ""],
+      plants: 4,
+    });
     expect(await namesIn(backups)).toHaveLength(4);
     // Even if that one is kept: the new one, of a store that was put back, is the newest by its name.
-    expect(await backups.backUp(2000, { keep: 4 })).toMatchObject({ removed: [], larger: paths[1] });
+    expect(await backups.backUp(2000, { keep: 4 })).toMatchObject({ removed: [], larger: [paths[1] ?? ""] });
   });
 
   test("counts by the newest plant, and not those that were deleted before it", async () => {
@@ -142,7 +146,7 @@ describe("--keep", () => {
       using store = new Database(backups.databasePath);
       store.run("DELETE FROM plants WHERE seq = 5");
     }
-    expect(await backups.backUp(1000, { keep: 1 })).toMatchObject({ removed: [], larger: made.path });
+    expect(await backups.backUp(1000, { keep: 1 })).toMatchObject({ removed: [], larger: [made.path] });
   });
 
   test("removes no backup for one with changed plants, which is made and says so", async () => {
@@ -150,7 +154,7 @@ describe("--keep", () => {
     const { made } = await backups.backUp(0);
     changePlant(backups.databasePath);
     const changed = await backups.backUp(1000, { keep: 1 });
-    expect(changed).toMatchObject({ removed: [], larger: undefined, made: { changedBlocks: [0] } });
+    expect(changed).toMatchObject({ removed: [], larger: [], made: { changedBlocks: [0] } });
     expect(existsSync(made.path)).toBe(true);
     expect((await backups.backUp(2000)).warning).toMatch(
       /^The backup is complete, but plants were changed after they were stored, in /,

@@ -23,8 +23,8 @@ export interface CompletedBackup {
   readonly made: BackupFile;
   /** The paths of the older backups that were removed for it. */
   readonly removed: readonly string[];
-  /** Another backup that has more plants, for which none was removed. */
-  readonly larger: string | undefined;
+  /** The other backups that have more plants, for which none was removed. */
+  readonly larger: readonly string[];
   /** Why it could not be recorded; undefined if it was. The backup is good without. */
   readonly unrecorded: string | undefined;
   /** What is wrong although the backup is complete, for the console. */
@@ -41,6 +41,7 @@ export class BackupFolder implements DatedBackups {
   readonly databasePath: string;
   /** The data file's name without its extension, with which the name of each backup begins. */
   readonly #stem: string;
+  #isBusy = false;
   /** The look at the folder that has not ended. In one that hangs, each would hold one of the few threads that fsyncs need too. */
   #looking: Promise<void> | undefined;
 
@@ -67,6 +68,10 @@ export class BackupFolder implements DatedBackups {
     }
   }
 
+  get isBusy(): boolean {
+    return this.#isBusy;
+  }
+
   /**
    * Makes a backup, and records it. With `keep`, then removes the oldest until that many are left; none if another one may have what
    * this one lacks: plants that were changed in the data file since, or more plants.
@@ -76,24 +81,27 @@ export class BackupFolder implements DatedBackups {
     atMs: number,
     { keep, onStep = ignoreStep }: { readonly keep?: number | undefined; readonly onStep?: OnStep } = {},
   ): Promise<CompletedBackup> {
+    this.#isBusy = true;
     try {
       await this.#refuseMissingFolder();
       removeOldPartials(this.folderPath, (name) => parseBackupName(name)?.stem === this.#stem);
       const made = await writeBackup(this.databasePath, this.#path(backupName(this.#stem, atMs)), onStep);
       const unrecorded = whyUnrecorded(this.databasePath, { atMs, ...made });
       const warning = warningOf(made, unrecorded);
-      const completed = { made, removed: [], larger: undefined, unrecorded, warning };
+      const completed = { made, removed: [], larger: [], unrecorded, warning };
       if (keep === undefined || !isAsStored(made)) return completed;
       const others = (await this.list())
         .map(({ name }) => this.#path(name))
         .filter((backup) => backup !== made.path && isChecksumOfBackup(backup));
-      const larger = others.find((backup) => plantsIn(backup) > made.plants);
-      if (larger !== undefined) return { ...completed, larger };
+      const larger = others.filter((backup) => plantsIn(backup) > made.plants);
+      if (larger.length > 0) return { ...completed, larger };
       const removed = others.slice(keep - 1).reverse();
       this.#remove(removed, made.path);
       return { ...completed, removed };
     } catch (error) {
       throw systemErrorAsProblem(error, this.folderPath);
+    } finally {
+      this.#isBusy = false;
     }
   }
 
