@@ -146,7 +146,7 @@ function fetchNode(version: number): string {
 /** The command, the service, its console, and a plant from either import of the client. */
 async function tryOut(node: string, at: string): Promise<void> {
   const command = join(at, "node_modules/plant-store/bin/plant-store.js");
-  expect(outputOf(node, [command, "--help"], at)).toContain("plant-store serve");
+  expect(outputOf(node, [command, "--help"], at)).toContain("\n  serve  ");
   const database = join(folder.path, "data", `${crypto.randomUUID()}.db`);
   await using service = await untilListening(
     start(node, [command, "serve", "--database", database], {

@@ -17,19 +17,19 @@ function extraBytes(): number {
 test.each(["later", "at once"])(
   "a client that never reads what is answered %s costs little memory",
   async (when) => {
-    await using wire = new TestWire(
-      (connection) =>
-        connection.readBody({
-          bodyReceived(bytes, start, end) {
-            const body = bytes.toString("utf8", start, end);
-            const text = `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
-            if (when === "later") setImmediate(() => connection.send(text, text.length));
-            else connection.send(text, text.length);
-          },
-          bodyNotReceived() {},
-        }),
-      limits,
-    );
+    await using wire = new TestWire((connection) => {
+      // What a stranger sends on is discarded.
+      connection.becomeAdmitted();
+      connection.readBody({
+        bodyReceived(bytes, start, end) {
+          const body = bytes.toString("utf8", start, end);
+          const text = `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+          if (when === "later") setImmediate(() => connection.send(text, text.length));
+          else connection.send(text, text.length);
+        },
+        bodyNotReceived() {},
+      });
+    }, limits);
     const body = "x".repeat(60_000);
     const flood = Buffer.from(
       `POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ${body.length}\r\n\r\n${body}`.repeat(400),
@@ -68,6 +68,7 @@ test("a request that waits does not keep alive those before it that arrived with
       waiting++;
       return;
     }
+    connection.becomeAdmitted();
     const bodyReceived = () => connection.send(emptyResponse, emptyResponse.length);
     connection.readBody({ bodyReceived, bodyNotReceived() {} });
   }, limits);
