@@ -195,13 +195,12 @@ describe("an import of many rows", () => {
     const database = join(folder.path, "limited.db");
     const ids = () => storedPlants(database).map(({ id }) => Number(id));
     const args = ["import", write("limited.ndjson", rows(300)), "--url"];
-    const waitForStopSignal = async () => {
-      await eventually(() => ids().length >= 100);
-      return "SIGINT";
-    };
     {
       await using limited = await startTestService({ "rate-limit": "100/m", database });
-      const { code, err } = await runInProcess([...args, limited.url], { environment, waitForStopSignal });
+      await using running = startPlantStore([...args, limited.url], { environment });
+      await eventually(() => ids().length >= 100);
+      running.child.kill("SIGINT");
+      const { code, err } = await running.ended;
       const [, line] = /Interrupted after line (\d+)\. Run this again; it resumes\./.exec(err) ?? [];
       expect(code).toBe(130);
       expect(line).toBeDefined();
