@@ -54,7 +54,10 @@ const copyOverCrashed: Row["work"] = async (round, random) => {
 const unmountedDisk: Row["work"] = async (round, random) => {
   const { folder, file, problems } = round;
   const [away, backups] = [`${folder}-away`, `${folder}-backups`];
+  await round.start();
+  await round.load.acknowledgedAgain();
   round.load.paused = true;
+  await round.stop("SIGTERM");
   mkdirSync(backups);
   const backUp = () => plantStore(["backup", backups, "--keep", "2", "--database", file]);
   await backUp();
