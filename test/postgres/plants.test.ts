@@ -266,6 +266,20 @@ describe("a client that follows the store", () => {
     expect((await follow(other, page.next)).ids).toEqual([3]);
   });
 
+  test("gets no plant again, although the node does not know yet that all before it are there", async () => {
+    await using store = await openStoreAt(await newTables());
+    await store.plants.create(testPlants([1], "a"), Date.now());
+    await follow(store);
+    await store.plants.create(testPlants([2, 3], "b"), Date.now());
+    // The list has every plant at once, as a node has that is ahead.
+    const newest = { filter: {}, order: "newest-first", cursor: undefined, limit: 1, searchMsMax: 0 } as const;
+    const { next: after } = await store.archive.page(newest);
+    const page = await store.archive.pageAfter({ ...request, after: after ?? "" });
+    expect(page.plants).toEqual([]);
+    await store.plants.create(testPlants([4], "c"), Date.now());
+    expect((await follow(store, page.next)).ids).toEqual([4]);
+  });
+
   test("is refused with the cursor of a plant that is not there with that time", async () => {
     const url = await newTables();
     await using store = await openStoreAt(url);
