@@ -266,7 +266,7 @@ describe("a client that follows the store", () => {
     expect((await follow(other, page.next)).ids).toEqual([3]);
   });
 
-  test("gets no plant again, although the node does not know yet that all before it are there", async () => {
+  test("gets no plant twice from a node that is behind its cursor", async () => {
     await using store = await openStoreAt(await newTables());
     await store.plants.create(testPlants([1], "a"), Date.now());
     await follow(store);
