@@ -272,7 +272,13 @@ describe("a client that follows the store", () => {
     await follow(store);
     await store.plants.create(testPlants([2, 3], "b"), Date.now());
     // The list has every plant at once, as a node has that is ahead.
-    const newest = { filter: {}, order: "newest-first", cursor: undefined, limit: 1, searchMsMax: 0 } as const;
+    const newest = {
+      filter: {},
+      order: "newest-first",
+      cursor: undefined,
+      limit: 1,
+      searchMsMax: 0,
+    } as const;
     const { next: after } = await store.archive.page(newest);
     const page = await store.archive.pageAfter({ ...request, after: after ?? "" });
     expect(page.plants).toEqual([]);
