@@ -9,7 +9,7 @@ export interface TakesTurns {
 const arrivalsPerTurn = 1024;
 // Only after this many arrivals is the end of a turn scheduled, so that an idle service schedules nothing.
 const arrivalsUnnoticed = 256;
-// How many requests that waited are handled in one turn. With its arrivals, a request waits for fewer than 2,000 others.
+// How many requests that waited are handled in one turn. With its arrivals, that is fewer than 2,000 requests a turn.
 const requestsPerTurn = 256;
 
 /**
