@@ -185,6 +185,18 @@ describe("a PostgreSQL server", () => {
     expect(after.find("database")?.message).toContain("has the tables; the role");
   });
 
+  test("fails if its role may not create the tables", async () => {
+    await using server = await usePostgres();
+    const database = await server.newDatabase();
+    const role = `visitor_${crypto.randomUUID().slice(0, 8)}`;
+    await server.run(`CREATE ROLE ${role} LOGIN; REVOKE CREATE ON SCHEMA public FROM PUBLIC`, database);
+    const { code, find } = await examine("--database", database.replace("postgres@", `${role}@`));
+    expect(code).toBe(1);
+    expect(find("database")?.message).toContain(
+      `The database role ${role} lacks CREATE on the schema; grant it`,
+    );
+  });
+
   test("that cannot be reached fails alone, named without its password", async () => {
     const { code, find } = await examine("--database", "postgres://postgres:not-shown@127.0.0.1:1/plants");
     expect(code).toBe(1);

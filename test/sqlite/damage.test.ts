@@ -136,6 +136,14 @@ test("four overwritten bytes are readable problems, each once, in lines and in J
   expect(backup.err).toStartWith(`plant-store: ${file} is damaged (database disk image is malformed)`);
 });
 
+test("verify gives no digest of a store with plants that cannot be read", async () => {
+  const file = damagedCopy((bytes) => zero(bytes, bytes.indexOf(nameOf(700))));
+  expect(JSON.parse((await runOn(file, "verify --json")).out)).toMatchObject({
+    coveredPlants: 0,
+    digest: null,
+  });
+});
+
 test("list --json reads no further than the plants that it lists", async () => {
   const { code } = await runOn(damagedCopy(notText), "list --oldest --limit 700 --json");
   expect(code).toBe(0);

@@ -97,7 +97,7 @@ describe("a request's head", () => {
       ["a header without a name", "GET / HTTP/1.1", "Host: h", ": x"],
       ["an empty line among the headers", "GET / HTTP/1.1", "Host: h", ""],
       ["a bare line feed", "GET / HTTP/1.1", "Host: h\nX: y"],
-      ["a bare carriage return", "GET / HTTP/1.1", "Host: h\rX: y"],
+      ["a bare carriage return", "GET / HTTP/1.1", "Host: h\rXY: z"],
       ["a NUL", "GET / HTTP/1.1", "Host: h", "X: \u0000"],
       ["two lengths", "POST / HTTP/1.1", "Host: h", "Content-Length: 1", "Content-Length: 1"],
       ["a list of lengths", "POST / HTTP/1.1", "Host: h", "Content-Length: 1, 1"],
