@@ -117,6 +117,14 @@ test("blocks without any plant, more than one batch summarises, get no digest, u
   });
 });
 
+test("the loss of the first plants is noticed, though their block is the first", async () => {
+  const { file, database } = emptyStore();
+  insert(database, seqs(1, 2048));
+  database.run("DELETE FROM plants WHERE seq <= 1024");
+  database.close();
+  expect((await verifyDataFile(file)).problems).toEqual(["block 0 (plants 1 to 1024): no plant is left"]);
+});
+
 test("a row that is damaged while its block is filled leaves the block without a digest", () => {
   const { file, database } = emptyStore();
   insert(database, seqs(1, 1000));
