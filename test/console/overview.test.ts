@@ -53,7 +53,7 @@ describe("the overview", () => {
     await post(session.service.url, "[]", bearer(secret));
     const page = await open("/");
     const row = senders(page).getByRole("row", { name: "terrace" });
-    expect(await row.innerText()).toMatch(/^terrace\s+(?:just now|\d seconds ago).*\s1 last /s);
+    expect(await row.innerText()).toMatch(/^terrace\s+(?:just now|\d+ \w+ ago).*\s1 last /s);
     await senders(page).getByRole("row", { name: "silent not used yet" }).waitFor();
     await row.getByRole("link", { name: "1", exact: true }).click();
     await page.waitForURL(/\/refused\?token=terrace$/);
