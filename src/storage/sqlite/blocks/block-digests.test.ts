@@ -117,7 +117,7 @@ test("blocks without any plant, more than one batch summarises, get no digest, u
   });
 });
 
-test("the loss of the first plants is noticed, though their block is the first", async () => {
+test("the loss of the first block is noticed", async () => {
   const { file, database } = emptyStore();
   insert(database, seqs(1, 2048));
   database.run("DELETE FROM plants WHERE seq <= 1024");
